@@ -1,0 +1,3 @@
+module rocketd
+
+go 1.26.0

@@ -1,0 +1,24 @@
+// Package message is a message as it is stored and sent: the commit-log record (which is also an
+// element of a pulled body), the properties text, message ids and system flags.
+// The layout is drawn in record.go; source: spec/message-format.md.
+package message
+
+import "net/netip"
+
+// Message is one message to be stored or taken from a record.
+type Message struct {
+	Topic                     string
+	QueueId                   int32
+	Flag                      int32 // the application's
+	SysFlag                   int32 // SysFlag bits
+	BornTimestamp             int64 // ms, the client's clock
+	BornHost                  netip.AddrPort
+	StoreTimestamp            int64 // ms, stamped by the store under the append lock
+	StoreHost                 netip.AddrPort
+	ReconsumeTimes            int32
+	PreparedTransactionOffset int64
+	Body                      []byte
+	Properties                string // the stored text: name U+0001 value U+0002 …
+	QueueOffset               int64  // stamped by the store
+	PhyOffset                 int64  // stamped by the store
+}
