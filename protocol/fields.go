@@ -11,8 +11,9 @@ func Some[T int32 | int64 | bool](v T) Optional[T] { return Optional[T]{v, true}
 
 // Plan binds one typed header struct to ext fields. A field's wire key is its Go name with the first
 // letter lowered; a tag `rmq:"name"` replaces it, `rmq:"name,short"` adds a second spelling that is
-// accepted too, and `rmq:",short"` adds the spelling and keeps the name. Field types: string, int32,
-// int64, bool, and Optional of the last three. Embedded structs are flattened.
+// accepted too, and `rmq:",short"` adds the spelling and keeps the name; the word `required` in place of, or
+// behind, the short spelling makes Bind fail when the field is absent (or empty, for a number). Field
+// types: string, int32, int64, bool, and Optional of the last three. Embedded structs are flattened.
 type Plan struct{ skeleton struct{} }
 
 // PlanFor returns the plan of the header struct that v points to. Plans are built once per type; a
@@ -20,7 +21,8 @@ type Plan struct{ skeleton struct{} }
 func PlanFor(v any) *Plan { panic("skeleton") }
 
 // Bind fills the header struct that dst points to from the ext fields of c. An absent field leaves
-// the zero value (the official decoders only log it); a number that does not parse is a *FieldError.
+// the zero value (the official decoders only log it) unless it is required; that, and a number that does
+// not parse, is a *FieldError.
 func (p *Plan) Bind(c *Command, dst any) error { panic("skeleton") }
 
 // FieldError is a header field that can't be read: its wire key and its text.
