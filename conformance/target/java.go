@@ -1,0 +1,230 @@
+package target
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The client generations that the Java cases are compiled against (conformance/java/pom.xml).
+const (
+	Client4 = "4.9.8"
+	Client5 = "5.5.0"
+)
+
+const installJava = "needs a JDK 11 or later and Maven: apt-get install openjdk-17-jdk-headless maven"
+
+// The first Maven run fetches some 60 MB.
+const mavenDeadline = 10 * time.Minute
+
+func cacheDir() (string, error) {
+	if dir := os.Getenv("CONFORMANCE_CACHE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("%w (set CONFORMANCE_CACHE)", err)
+	}
+	return filepath.Join(dir, "rocketd-conformance"), nil
+}
+
+// jvmFlags are what the RocketMQ classes need from the JDK at hand; an error when there is none that will do.
+// The caller owns the slice.
+func jvmFlags() ([]string, error) {
+	flags, err := jdk()
+	return append([]string(nil), flags...), err
+}
+
+var jdk = sync.OnceValues(func() ([]string, error) {
+	text, err := exec.Command("java", "-version").CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("%s (java -version: %w)", installJava, err)
+	}
+	m := regexp.MustCompile(`version "(\d+)`).FindSubmatch(text)
+	if m == nil {
+		return nil, fmt.Errorf("%s (java -version says %q)", installJava, text)
+	}
+	if v, _ := strconv.Atoi(string(m[1])); v < 11 {
+		return nil, fmt.Errorf("%s (java -version says %q)", installJava, text)
+	}
+	flags := []string{"-XX:-UsePerfData", "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED", "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED"}
+	for _, p := range []string{"java.nio", "java.lang", "java.net", "java.util", "sun.nio.ch", "jdk.internal.ref", "sun.security.jca"} {
+		flags = append(flags, "--add-opens=java.base/"+p+"=ALL-UNNAMED")
+	}
+	return flags, nil
+})
+
+var jarSets sync.Map // set name → func() (string, error)
+
+// jars returns the folder of a set of jars, which Maven fills when the pom or a source file has changed:
+// "server" (4.9.7), Client4 or Client5 (with the compiled cases in the neighbouring folder "classes").
+func jars(set string) (string, error) {
+	f, _ := jarSets.LoadOrStore(set, sync.OnceValues(func() (string, error) { return fetch(set) }))
+	return f.(func() (string, error))()
+}
+
+func fetch(set string) (string, error) {
+	dir, err := root()
+	if err != nil {
+		return "", err
+	}
+	project := filepath.Join(dir, "conformance", "java")
+	if set == "server" {
+		project = filepath.Join(project, "server")
+	}
+	digest, err := digestOf(project, set == "server")
+	if err != nil {
+		return "", err
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(cache, set)
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return "", err
+	}
+	// One Maven at a time on a folder, also among test processes.
+	lock, err := os.OpenFile(filepath.Join(cache, set+".lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", err
+	}
+	lib, stamp := filepath.Join(out, "lib"), filepath.Join(out, "digest")
+	if had, err := os.ReadFile(stamp); err == nil && string(had) == digest {
+		return lib, nil
+	}
+	if err := errors.Join(os.RemoveAll(lib), os.RemoveAll(filepath.Join(out, "classes"))); err != nil {
+		return "", err
+	}
+	args := []string{"-q", "-B", "-f", filepath.Join(project, "pom.xml"), "-Dbuild.dir=" + out}
+	if set == Client5 {
+		args = append(args, "-P", "client5")
+	}
+	if set != "server" {
+		args = append(args, "compile")
+	}
+	args = append(args, "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+lib)
+	if err := maven(args); err != nil {
+		return "", err
+	}
+	return lib, os.WriteFile(stamp, []byte(digest), 0o644)
+}
+
+func maven(args []string) error {
+	mvn, err := exec.LookPath("mvn")
+	if err != nil {
+		return errors.New(installJava)
+	}
+	if _, err := exec.LookPath("javac"); err != nil {
+		return errors.New(installJava)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), mavenDeadline)
+	defer cancel()
+	text, err := exec.CommandContext(ctx, mvn, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("mvn %s: %w\n%s", strings.Join(args, " "), err, text)
+	}
+	return nil
+}
+
+// digestOf covers the pom and, unless pomOnly, every Java source of a Maven project.
+func digestOf(project string, pomOnly bool) (string, error) {
+	h := sha256.New()
+	err := filepath.WalkDir(project, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(project, path)
+		if rel != "pom.xml" && (pomOnly || filepath.Ext(path) != ".java") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%s %d\n", rel, len(text))
+		h.Write(text)
+		return nil
+	})
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// Java is a command that runs a class of conformance/java or of the stock client and tools of that generation
+// (Client4 or Client5). home becomes user.home and ROCKETMQ_HOME: offsets of broadcast consumers, logs. The
+// process gets a group of its own and ends with ctx or the test process; start it with Run.
+func Java(ctx context.Context, client, home string, jvm []string, class string, args ...string) (*exec.Cmd, error) {
+	lib, err := jars(client)
+	if err != nil {
+		return nil, err
+	}
+	flags, err := jvmFlags()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(home, "conf"), 0o755); err != nil {
+		return nil, err
+	}
+	// The tools want a logback file, and print their whole log when it is missing.
+	off := filepath.Join(home, "conf", "logback_tools.xml")
+	if err := os.WriteFile(off, []byte("<configuration><root level=\"OFF\"/></configuration>\n"), 0o644); err != nil {
+		return nil, err
+	}
+	all := append(flags, "-Xms32m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:MaxDirectMemorySize=512m",
+		"-Duser.home="+home, "-Djava.io.tmpdir="+home, "-Drocketmq.home.dir="+home, "-Drocketmq.client.logUseSlf4j=false",
+		"-Drocketmq.client.localOffsetStoreDir="+filepath.Join(home, "offsets"),
+		"-Dlogback.configurationFile="+off, "-Drmq.logback.configurationFile="+off)
+	all = append(all, jvm...)
+	all = append(all, "-cp", filepath.Join(filepath.Dir(lib), "classes")+string(os.PathListSeparator)+filepath.Join(lib, "*"), class)
+	cmd := exec.CommandContext(ctx, "java", append(all, args...)...)
+	cmd.Dir = home
+	cmd.Env = append(withoutEnv(os.Environ(), "NAMESRV_ADDR", "ROCKETMQ_HOME", "JAVA_TOOL_OPTIONS"), "ROCKETMQ_HOME="+home)
+	cmd.SysProcAttr = processAttr()
+	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
+	return cmd, nil
+}
+
+// Run starts a command made by Java on the thread that outlives the test, and waits for its end.
+func Run(cmd *exec.Cmd) error {
+	if err := spawn(cmd); err != nil {
+		return err
+	}
+	return cmd.Wait()
+}
+
+// Mqadmin runs one subcommand of the stock mqadmin 4.9.8 against the target's name servers (-n is added) and
+// returns its standard output. The tool exits with 0 whatever happens, so err is only about the JVM. It costs
+// a JVM start of one to two seconds: for many subcommands see conformance/admin.
+func (t *Target) Mqadmin(tb testing.TB, args ...string) (stdout string, err error) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd, err := Java(ctx, Client4, filepath.Join(t.dir, "mqadmin"), nil, "org.apache.rocketmq.tools.command.MQAdminStartup",
+		append(args, "-n", t.Namesrv)...)
+	if err != nil {
+		tb.Fatalf("mqadmin: %v", err)
+	}
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := Run(cmd); err != nil {
+		return out.String(), fmt.Errorf("mqadmin %s: %w\n%s", strings.Join(args, " "), err, errOut.String())
+	}
+	return out.String(), nil
+}
