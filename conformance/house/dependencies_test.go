@@ -1,0 +1,49 @@
+package house
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// reasons says why each direct dependency of go.mod is there.
+var reasons = map[string]string{
+	"github.com/cloudwego/netpoll":            "framing and connections: epoll without a goroutine for each idle connection",
+	"github.com/json-iterator/go":             "JSON bodies and headers beyond the fast path",
+	"github.com/urfave/cli/v2":                "command line",
+	"github.com/magiconair/properties":        "reading Java properties files (broker.conf)",
+	"github.com/HdrHistogram/hdrhistogram-go": "latency percentiles of the bench",
+	"go.uber.org/goleak":                      "tests: no goroutine is left behind",
+	"pgregory.net/rapid":                      "tests: properties over random inputs",
+	"golang.org/x/sys":                        "fdatasync, open-file-description locks, statfs",
+}
+
+var requireLine = regexp.MustCompile(`(?m)^\s*(?:require )?([\w./-]+\.[\w./-]+) v\S+( // indirect)?$`)
+
+func TestDirectDependenciesHaveAReason(t *testing.T) {
+	r, err := root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(r, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, m := range requireLine.FindAllStringSubmatch(string(b), -1) {
+		if m[2] != "" || strings.HasPrefix(m[1], "honnef.co/") {
+			continue
+		}
+		found[m[1]] = true
+		if reasons[m[1]] == "" {
+			t.Errorf("go.mod requires %s: give its reason in conformance/house", m[1])
+		}
+	}
+	for mod := range reasons {
+		if !found[mod] {
+			t.Errorf("%s has a reason but is not a direct dependency of go.mod", mod)
+		}
+	}
+}
