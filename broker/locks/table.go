@@ -1,0 +1,112 @@
+// Package locks is the table of queue locks: which client of a consumer group may consume a queue in order.
+// A lock lives 60 s from its last refresh. The rules are those of RebalanceLockManager of 4.9.8.
+package locks
+
+import (
+	"sync"
+	"time"
+)
+
+// Lifetime is how long a lock is held without being refreshed.
+const Lifetime = 60 * time.Second
+
+// Queue names one message queue.
+type Queue struct {
+	Topic      string
+	BrokerName string
+	QueueId    int32
+}
+
+// Table holds the locks of all groups. It is safe for concurrent use and keeps nothing on disk.
+type Table struct {
+	clock func() time.Time
+
+	mu struct {
+		sync.Mutex
+		groups map[string]map[Queue]holder
+		swept  time.Time // when dead entries were last removed
+	}
+}
+
+// holder is who has a lock and when it was last refreshed.
+type holder struct {
+	clientId string
+	since    time.Time
+}
+
+// New makes an empty table that tells the time by clock.
+func New(clock func() time.Time) *Table {
+	t := &Table{clock: clock}
+	t.mu.groups = make(map[string]map[Queue]holder)
+	t.mu.swept = clock()
+	return t
+}
+
+// Lock tries to lock queues for a client of a group, refreshes those that it holds already, and returns the
+// ones that are the client's now, in the order asked.
+func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
+	now := t.clock()
+	held := make([]Queue, 0, len(queues))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sweepLocked(now)
+	g := t.mu.groups[group]
+	if g == nil {
+		if len(queues) == 0 {
+			return held
+		}
+		g = make(map[Queue]holder)
+		t.mu.groups[group] = g
+	}
+	for _, q := range queues {
+		h, taken := g[q]
+		if taken && h.clientId != clientId && now.Sub(h.since) <= Lifetime {
+			continue
+		}
+		g[q] = holder{clientId, now}
+		held = append(held, q)
+	}
+	return held
+}
+
+// Unlock releases those of the queues that the client holds.
+func (t *Table) Unlock(group, clientId string, queues []Queue) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g := t.mu.groups[group]
+	for _, q := range queues {
+		if h, ok := g[q]; ok && h.clientId == clientId {
+			delete(g, q)
+		}
+	}
+	if len(g) == 0 {
+		delete(t.mu.groups, group)
+	}
+}
+
+// Locked tells whether the client holds a live lock of the queue.
+func (t *Table) Locked(group, clientId string, q Queue) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h, ok := t.mu.groups[group][q]
+	return ok && h.clientId == clientId && t.clock().Sub(h.since) <= Lifetime
+}
+
+// sweepLocked drops expired entries, at most once a lifetime: 4.9.8 keeps them for ever, and nobody can tell
+// an expired lock from none.
+func (t *Table) sweepLocked(now time.Time) {
+	if now.Sub(t.mu.swept) < Lifetime {
+		return
+	}
+	t.mu.swept = now
+	for name, g := range t.mu.groups {
+		for q, h := range g {
+			if now.Sub(h.since) > Lifetime {
+				delete(g, q)
+			}
+		}
+		if len(g) == 0 {
+			delete(t.mu.groups, name)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package topics
+
+import (
+	"errors"
+	"strings"
+)
+
+// Names of topics that the server itself knows (spec/message-format.md section 9).
+const (
+	AutoCreate        = "TBW102" // the template of auto-created topics
+	SelfTest          = "SELF_TEST_TOPIC"
+	Benchmark         = "BenchmarkTest"
+	OffsetMovedEvent  = "OFFSET_MOVED_EVENT"
+	Schedule          = "SCHEDULE_TOPIC_XXXX"
+	Trace             = "RMQ_SYS_TRACE_TOPIC"
+	TransHalf         = "RMQ_SYS_TRANS_HALF_TOPIC"
+	TransOpHalf       = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+	TransCheckMaxTime = "TRANS_CHECK_MAX_TIME_TOPIC"
+	SystemPrefix      = "rmq_sys_"
+	RetryPrefix       = "%RETRY%"
+	DLQPrefix         = "%DLQ%"
+	replySuffix       = "_REPLY_TOPIC"
+)
+
+// MaxLength is the longest topic name in bytes, as TopicValidator of 4.9.8.
+const MaxLength = 127
+
+// Permission bits of a topic or broker (spec/message-format.md section 10).
+const (
+	PermInherit int32 = 1
+	PermWrite   int32 = 2
+	PermRead    int32 = 4
+)
+
+// TopicSysFlag bits.
+const (
+	FlagUnit    int32 = 1
+	FlagUnitSub int32 = 2
+)
+
+// Refusals of Validate; their texts are the official remarks.
+var (
+	ErrBlank   = errors.New("The specified topic is blank.")
+	ErrIllegal = errors.New("The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$")
+	ErrTooLong = errors.New("The specified topic is longer than topic max length.")
+)
+
+// Validate tells whether topic may be a topic's name. The checks come in the official order, as
+// TopicValidator#validateTopic of 4.9.8.
+func Validate(topic string) error {
+	if strings.TrimSpace(topic) == "" {
+		return ErrBlank
+	}
+	for i := 0; i < len(topic); i++ {
+		if !legal[topic[i]] {
+			return ErrIllegal
+		}
+	}
+	if len(topic) > MaxLength {
+		return ErrTooLong
+	}
+	return nil
+}
+
+// legal has the bytes that a topic's name may hold.
+var legal = func() (t [256]bool) {
+	for _, c := range "%|_-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" {
+		t[c] = true
+	}
+	return t
+}()
+
+// SendForbidden tells whether clients may not send to topic (code 16), as TopicValidator#isNotAllowedSendTopic.
+func SendForbidden(topic string) bool {
+	switch topic {
+	case Schedule, TransHalf, TransOpHalf, TransCheckMaxTime, SelfTest, OffsetMovedEvent:
+		return true
+	}
+	return false
+}
+
+// RetryTopic is the retry topic of a consumer group.
+func RetryTopic(group string) string { return RetryPrefix + group }
+
+// DLQTopic is the dead-letter topic of a consumer group.
+func DLQTopic(group string) string { return DLQPrefix + group }
+
+// ReplyTopic is the topic of a cluster's replies.
+func ReplyTopic(cluster string) string { return cluster + replySuffix }
+
+// Readable tells whether perm has the read bit.
+func Readable(perm int32) bool { return perm&PermRead != 0 }
+
+// Writeable tells whether perm has the write bit.
+func Writeable(perm int32) bool { return perm&PermWrite != 0 }
+
+// Inherited tells whether perm has the inherit bit: other topics may be made after this one.
+func Inherited(perm int32) bool { return perm&PermInherit != 0 }

