@@ -1,0 +1,67 @@
+// Package filter chooses messages for consumers at the broker: by the hash of their tag.
+package filter
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"rocketd/compat"
+	"rocketd/protocol/message"
+)
+
+// All is the expression that takes every message.
+const All = "*"
+
+// TypeTag is the expression type of a tag expression; "" means the same.
+const TypeTag = "TAG"
+
+// IsTag tells whether an expression type is that of tags.
+func IsTag(expressionType string) bool { return expressionType == "" || expressionType == TypeTag }
+
+// ErrSplit is a tag expression that has nothing but separators.
+var ErrSplit = errors.New("subString split error")
+
+// Tags takes messages whose tag has one of a set of hashes (message.TagsCode). Two tags may share a hash:
+// the client looks at the text again. A nil *Tags takes every message.
+type Tags struct{ codes []int32 }
+
+// FromCodes makes the filter of a subscription as a heartbeat brings it: its text, and the hashes that
+// the client has calculated. nil for "*".
+func FromCodes(subString string, codes []int32) *Tags {
+	if subString == All {
+		return nil
+	}
+	return &Tags{codes}
+}
+
+// Parse makes the filter of a tag expression: tags parted by `||`, with spaces around. nil for "*" and "". As
+// FilterAPI#buildSubscriptionData of 4.9.8: an expression of blanks between separators takes no message.
+func Parse(expression string) (*Tags, error) {
+	if expression == "" || expression == All {
+		return nil, nil
+	}
+	if strings.Trim(expression, "|") == "" && len(expression)%2 == 0 {
+		return nil, ErrSplit // Java's split leaves nothing of it
+	}
+	t := &Tags{}
+	for tag := range strings.SplitSeq(expression, "||") {
+		// As String#trim of Java: everything up to the space.
+		tag = strings.TrimFunc(tag, func(r rune) bool { return r <= ' ' })
+		if tag != "" {
+			t.codes = append(t.codes, compat.HashCode(tag))
+		}
+	}
+	return t, nil
+}
+
+// MatchQueue decides by the tagsCode of a consume-queue entry, of which the low 32 bits count.
+func (t *Tags) MatchQueue(tagsCode int64) bool {
+	return t == nil || slices.Contains(t.codes, int32(tagsCode))
+}
+
+// MatchRecord decides by the record: the tag's hash has decided already.
+func (t *Tags) MatchRecord(message.Record) bool { return true }
+
+// MatchProperties decides by the properties text: the tag's hash has decided already.
+func (t *Tags) MatchProperties(string) bool { return true }
