@@ -1,6 +1,6 @@
 // Package message is a message as it is stored and sent: the commit-log record (which is also an
-// element of a pulled body), the properties text, message ids and system flags.
-// The layout is drawn in record.go; source: spec/message-format.md.
+// element of a pulled body), the properties text, message ids and system flags, and the names that are reserved.
+// The layouts are drawn in record.go and batch.go; source: spec/message-format.md.
 package message
 
 import "net/netip"
@@ -22,3 +22,9 @@ type Message struct {
 	QueueOffset               int64  // stamped by the store
 	PhyOffset                 int64  // stamped by the store
 }
+
+// Property returns the value of a property and whether it is there.
+func (m *Message) Property(name string) (string, bool) { return Property(m.Properties, name) }
+
+// OffsetMsgId is the id that names the place of a stored message.
+func (m *Message) OffsetMsgId() string { return OffsetMsgId(m.StoreHost, m.PhyOffset) }

@@ -1,0 +1,46 @@
+package message
+
+// Names of reserved properties (spec/message-format.md section 8; MessageConst of 4.9.8).
+const (
+	PropertyKeys                           = "KEYS"
+	PropertyTags                           = "TAGS"
+	PropertyWaitStoreMsgOK                 = "WAIT"
+	PropertyDelayTimeLevel                 = "DELAY"
+	PropertyRetryTopic                     = "RETRY_TOPIC"
+	PropertyRealTopic                      = "REAL_TOPIC"
+	PropertyRealQueueId                    = "REAL_QID"
+	PropertyTransactionPrepared            = "TRAN_MSG"
+	PropertyProducerGroup                  = "PGROUP"
+	PropertyMinOffset                      = "MIN_OFFSET"
+	PropertyMaxOffset                      = "MAX_OFFSET"
+	PropertyBuyerId                        = "BUYER_ID"
+	PropertyOriginMessageId                = "ORIGIN_MESSAGE_ID"
+	PropertyTransferFlag                   = "TRANSFER_FLAG"
+	PropertyCorrectionFlag                 = "CORRECTION_FLAG"
+	PropertyMQ2Flag                        = "MQ2_FLAG"
+	PropertyReconsumeTime                  = "RECONSUME_TIME"
+	PropertyMsgRegion                      = "MSG_REGION"
+	PropertyTraceSwitch                    = "TRACE_ON"
+	PropertyUniqKey                        = "UNIQ_KEY"
+	PropertyMaxReconsumeTimes              = "MAX_RECONSUME_TIMES"
+	PropertyConsumeStartTimestamp          = "CONSUME_START_TIME"
+	PropertyTransactionPreparedQueueOffset = "TRAN_PREPARED_QUEUE_OFFSET"
+	PropertyTransactionCheckTimes          = "TRANSACTION_CHECK_TIMES"
+	PropertyCheckImmunityTimeInSeconds     = "CHECK_IMMUNITY_TIME_IN_SECONDS"
+	PropertyInstanceId                     = "INSTANCE_ID"
+	PropertyCorrelationId                  = "CORRELATION_ID"
+	PropertyMessageReplyToClient           = "REPLY_TO_CLIENT"
+	PropertyMessageTTL                     = "TTL"
+	PropertyReplyMessageArriveTime         = "ARRIVE_TIME"
+	PropertyPushReplyTime                  = "PUSH_REPLY_TIME"
+	PropertyCluster                        = "CLUSTER"
+	PropertyMessageType                    = "MSG_TYPE"
+	PropertyInnerMultiDispatch             = "INNER_MULTI_DISPATCH"
+	PropertyInnerMultiQueueOffset          = "INNER_MULTI_QUEUE_OFFSET"
+)
+
+// KeySeparator stands between the keys in PropertyKeys; ReplyMessageFlag is PropertyMessageType of a reply.
+const (
+	KeySeparator     = " "
+	ReplyMessageFlag = "reply"
+)
