@@ -2,29 +2,11 @@ package clients
 
 import (
 	"log/slog"
+	"sort"
 	"sync"
 	"time"
 
 	"rocketd/remoting"
-)
-
-// SubscriptionData is one topic that a group subscribes, as its members say it.
-type SubscriptionData struct {
-	ClassFilterMode bool
-	Topic           string
-	SubString       string
-	TagsSet         []string
-	CodeSet         []int32
-	SubVersion      int64
-	ExpressionType  string
-}
-
-// Values of a group's model and type.
-const (
-	Broadcasting     = "BROADCASTING"
-	Clustering       = "CLUSTERING"
-	ConsumeActively  = "CONSUME_ACTIVELY"
-	ConsumePassively = "CONSUME_PASSIVELY"
 )
 
 // Consumers is the table of consumer groups; it is safe for concurrent use.
@@ -32,23 +14,10 @@ type Consumers struct {
 	clock func() time.Time
 	log   *slog.Logger
 
-	mu struct {
+	mu struct { // writers hold it while they change a group too; taken before a group's lock
 		sync.RWMutex
 		groups map[string]*ConsumerGroup
-	}
-}
-
-// ConsumerGroup is one group's state. Its methods may be called at any time; each sees one moment.
-type ConsumerGroup struct {
-	name string
-
-	mu struct {
-		sync.RWMutex
-		members          map[*remoting.Conn]*Member
-		subscriptions    map[string]*SubscriptionData // a SubscriptionData is never changed, only replaced
-		consumeType      string
-		messageModel     string
-		consumeFromWhere string
+		byConn map[*remoting.Conn]map[string]struct{} // the groups that each connection is a member of
 	}
 }
 
@@ -56,6 +25,7 @@ type ConsumerGroup struct {
 func NewConsumers(clock func() time.Time, log *slog.Logger) *Consumers {
 	t := &Consumers{clock: clock, log: log}
 	t.mu.groups = make(map[string]*ConsumerGroup)
+	t.mu.byConn = make(map[*remoting.Conn]map[string]struct{})
 	return t
 }
 
@@ -67,35 +37,105 @@ func (t *Consumers) Group(name string) *ConsumerGroup {
 	return g
 }
 
-// Subscription returns what the group subscribes of a topic.
-func (g *ConsumerGroup) Subscription(topic string) (*SubscriptionData, bool) {
-	g.mu.RLock()
-	s, ok := g.mu.subscriptions[topic]
-	g.mu.RUnlock()
-	return s, ok
-}
-
-// MessageModel is BROADCASTING or CLUSTERING, by the latest heartbeat.
-func (g *ConsumerGroup) MessageModel() string {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.mu.messageModel
-}
-
-// ConsumeType is CONSUME_ACTIVELY or CONSUME_PASSIVELY, by the latest heartbeat.
-func (g *ConsumerGroup) ConsumeType() string {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.mu.consumeType
-}
-
-// Conns are the connections of the group's members.
-func (g *ConsumerGroup) Conns() []*remoting.Conn {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	conns := make([]*remoting.Conn, 0, len(g.mu.members))
-	for c := range g.mu.members {
-		conns = append(conns, c)
+// Register takes one group of a client's heartbeat. It returns whether the members should be told: the
+// connection is new to the group, or the set of subscribed topics has changed.
+func (t *Consumers) Register(c Client, d *ConsumerData) (changed bool) {
+	now := t.clock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g := t.mu.groups[d.GroupName]
+	if g == nil {
+		g = newConsumerGroup(d.GroupName)
+		t.mu.groups[d.GroupName] = g
 	}
-	return conns
+	if t.mu.byConn[c.Conn] == nil {
+		t.mu.byConn[c.Conn] = make(map[string]struct{})
+	}
+	t.mu.byConn[c.Conn][d.GroupName] = struct{}{}
+	joined := g.join(c, d, now)
+	if joined {
+		t.log.Info("consumer joined", "group", d.GroupName, "clientId", c.ClientId,
+			"consumeType", d.ConsumeType, "messageModel", d.MessageModel, "version", c.Version)
+	}
+	added, removed := g.subscribe(d.SubscriptionDataSet)
+	if len(added) > 0 || len(removed) > 0 {
+		t.log.Info("subscriptions changed", "group", d.GroupName, "clientId", c.ClientId, "added", added, "removed", removed)
+	}
+	return joined || len(added) > 0 || len(removed) > 0
+}
+
+// Unregister takes a connection out of a group and tells whether the group was there.
+func (t *Consumers) Unregister(conn *remoting.Conn, group string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.groups[group] == nil {
+		return false
+	}
+	t.leaveLocked(conn, group, "unregistered")
+	return true
+}
+
+// OnClose takes an ended connection out of every group and returns these groups.
+func (t *Consumers) OnClose(conn *remoting.Conn) (left []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for group := range t.mu.byConn[conn] {
+		left = append(left, group)
+		t.leaveLocked(conn, group, "connection closed")
+	}
+	return left
+}
+
+// leaveLocked ends one membership; a group without members goes.
+func (t *Consumers) leaveLocked(conn *remoting.Conn, group, why string) {
+	if of := t.mu.byConn[conn]; of != nil {
+		if delete(of, group); len(of) == 0 {
+			delete(t.mu.byConn, conn)
+		}
+	}
+	g := t.mu.groups[group]
+	if g == nil {
+		return
+	}
+	m, rest := g.leave(conn)
+	if m != nil {
+		t.log.Info("consumer left", "group", group, "clientId", m.ClientId, "why", why)
+	}
+	if rest == 0 {
+		delete(t.mu.groups, group)
+		t.log.Info("consumer group has no members left", "group", group)
+	}
+}
+
+// Scan takes out the members whose last heartbeat is older than Expiry. It returns their connections, which
+// the caller closes, and their groups.
+func (t *Consumers) Scan() (expired []*remoting.Conn, left []string) {
+	now := t.clock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, g := range t.mu.groups {
+		dead := g.expired(now)
+		for _, conn := range dead {
+			t.leaveLocked(conn, name, "no heartbeat")
+		}
+		if len(dead) > 0 {
+			expired = append(expired, dead...)
+			left = append(left, name)
+		}
+	}
+	return expired, left
+}
+
+// Subscribers are the groups that subscribe a topic now, sorted.
+func (t *Consumers) Subscribers(topic string) []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var names []string
+	for name, g := range t.mu.groups {
+		if _, ok := g.Subscription(topic); ok {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	return names
 }

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"log/slog"
+	"sort"
 	"sync"
 	"time"
 
@@ -16,7 +17,8 @@ type Producers struct {
 	mu struct {
 		sync.RWMutex
 		groups map[string]map[*remoting.Conn]*Member
-		byId   map[string]*remoting.Conn // the newest connection of each clientId
+		byConn map[*remoting.Conn]map[string]struct{} // the groups that each connection is a member of
+		byId   map[string]*remoting.Conn              // the newest connection of each client id
 	}
 }
 
@@ -24,6 +26,122 @@ type Producers struct {
 func NewProducers(clock func() time.Time, log *slog.Logger) *Producers {
 	t := &Producers{clock: clock, log: log}
 	t.mu.groups = make(map[string]map[*remoting.Conn]*Member)
+	t.mu.byConn = make(map[*remoting.Conn]map[string]struct{})
 	t.mu.byId = make(map[string]*remoting.Conn)
 	return t
+}
+
+// Register takes one group of a client's heartbeat.
+func (t *Producers) Register(c Client, group string) {
+	now := t.clock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g := t.mu.groups[group]
+	if g == nil {
+		g = make(map[*remoting.Conn]*Member)
+		t.mu.groups[group] = g
+	}
+	if m := g[c.Conn]; m != nil && m.ClientId == c.ClientId {
+		m.LastUpdate = now
+		return
+	}
+	g[c.Conn] = &Member{c, now}
+	t.mu.byId[c.ClientId] = c.Conn
+	if t.mu.byConn[c.Conn] == nil {
+		t.mu.byConn[c.Conn] = make(map[string]struct{})
+	}
+	t.mu.byConn[c.Conn][group] = struct{}{}
+	t.log.Info("producer joined", "group", group, "clientId", c.ClientId, "version", c.Version)
+}
+
+// Unregister takes a connection out of a group.
+func (t *Producers) Unregister(conn *remoting.Conn, group string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.leaveLocked(conn, group, "unregistered")
+}
+
+// OnClose takes an ended connection out of every group.
+func (t *Producers) OnClose(conn *remoting.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for group := range t.mu.byConn[conn] {
+		t.leaveLocked(conn, group, "connection closed")
+	}
+}
+
+// leaveLocked ends one membership; a group without members goes, and so does a client id that no group of
+// the connection bears any more.
+func (t *Producers) leaveLocked(conn *remoting.Conn, group, why string) {
+	m := t.mu.groups[group][conn]
+	if m == nil {
+		return
+	}
+	t.log.Info("producer left", "group", group, "clientId", m.ClientId, "why", why)
+	if delete(t.mu.groups[group], conn); len(t.mu.groups[group]) == 0 {
+		delete(t.mu.groups, group)
+	}
+	of := t.mu.byConn[conn]
+	if delete(of, group); len(of) == 0 {
+		delete(t.mu.byConn, conn)
+	}
+	for other := range of {
+		if t.mu.groups[other][conn].ClientId == m.ClientId {
+			return
+		}
+	}
+	if t.mu.byId[m.ClientId] == conn {
+		delete(t.mu.byId, m.ClientId)
+	}
+}
+
+// Scan takes out the members whose last heartbeat is older than Expiry and returns their connections, which
+// the caller closes.
+func (t *Producers) Scan() (expired []*remoting.Conn) {
+	now := t.clock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, g := range t.mu.groups {
+		for conn, m := range g {
+			if now.Sub(m.LastUpdate) > Expiry {
+				expired = append(expired, conn)
+				t.leaveLocked(conn, name, "no heartbeat")
+			}
+		}
+	}
+	return expired
+}
+
+// Members are the members of a group, by client id; nil when the group does not exist.
+func (t *Producers) Members(group string) []Member {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return sortedMembers(t.mu.groups[group])
+}
+
+// All returns every group with its members.
+func (t *Producers) All() map[string][]Member {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	all := make(map[string][]Member, len(t.mu.groups))
+	for name, g := range t.mu.groups {
+		all[name] = sortedMembers(g)
+	}
+	return all
+}
+
+// Find returns the newest connection of a client id, nil when there is none.
+func (t *Producers) Find(clientId string) *remoting.Conn {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.mu.byId[clientId]
+}
+
+func sortedMembers(g map[*remoting.Conn]*Member) []Member {
+	var all []Member
+	for _, m := range g {
+		all = append(all, *m)
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].ClientId < all[j].ClientId })
+	return all
 }

@@ -1,0 +1,194 @@
+package clients
+
+import (
+	"sort"
+	"sync"
+	"time"
+
+	"rocketd/remoting"
+)
+
+// Values of a group's message model and consume type (spec/bodies.md, HeartbeatData).
+const (
+	Broadcasting     = "BROADCASTING"
+	Clustering       = "CLUSTERING"
+	ConsumeActively  = "CONSUME_ACTIVELY"
+	ConsumePassively = "CONSUME_PASSIVELY"
+)
+
+// ConsumerGroup is one group's state. Its methods may be called at any time; each sees one moment.
+type ConsumerGroup struct {
+	name string
+
+	mu struct {
+		sync.RWMutex
+		members          map[*remoting.Conn]*Member
+		subscriptions    map[string]*SubscriptionData // a SubscriptionData is never changed, only replaced
+		consumeType      string
+		messageModel     string
+		consumeFromWhere string
+	}
+}
+
+func newConsumerGroup(name string) *ConsumerGroup {
+	g := &ConsumerGroup{name: name}
+	g.mu.members = make(map[*remoting.Conn]*Member)
+	g.mu.subscriptions = make(map[string]*SubscriptionData)
+	return g
+}
+
+// join notes a member's heartbeat and tells whether its connection is new.
+func (g *ConsumerGroup) join(c Client, d *ConsumerData, now time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.consumeType, g.mu.messageModel, g.mu.consumeFromWhere = d.ConsumeType, d.MessageModel, d.ConsumeFromWhere
+	if m := g.mu.members[c.Conn]; m != nil && m.ClientId == c.ClientId {
+		m.LastUpdate = now
+		return false
+	} else if m != nil { // the same connection under another name: 4.9.8 replaces it and tells nobody
+		*m = Member{c, now}
+		return false
+	}
+	g.mu.members[c.Conn] = &Member{c, now}
+	return true
+}
+
+// subscribe makes the group's topics exactly those of a heartbeat: two members who differ fight, as with
+// 4.9.8. A topic that stays is replaced only by a larger subVersion.
+func (g *ConsumerGroup) subscribe(set []*SubscriptionData) (added, removed []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := make(map[string]bool, len(set))
+	for _, s := range set {
+		now[s.Topic] = true
+		old := g.mu.subscriptions[s.Topic]
+		if old == nil {
+			added = append(added, s.Topic)
+		}
+		if old == nil || s.SubVersion > old.SubVersion {
+			g.mu.subscriptions[s.Topic] = s
+		}
+	}
+	for topic := range g.mu.subscriptions {
+		if !now[topic] {
+			delete(g.mu.subscriptions, topic)
+			removed = append(removed, topic)
+		}
+	}
+	return added, removed
+}
+
+// leave takes a member out; it returns the member (nil: there was none) and how many are left.
+func (g *ConsumerGroup) leave(conn *remoting.Conn) (*Member, int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m := g.mu.members[conn]
+	delete(g.mu.members, conn)
+	return m, len(g.mu.members)
+}
+
+func (g *ConsumerGroup) expired(now time.Time) (dead []*remoting.Conn) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for conn, m := range g.mu.members {
+		if now.Sub(m.LastUpdate) > Expiry {
+			dead = append(dead, conn)
+		}
+	}
+	return dead
+}
+
+// Name is the group's name.
+func (g *ConsumerGroup) Name() string { return g.name }
+
+// Subscription returns what the group subscribes of a topic; it must not be changed.
+func (g *ConsumerGroup) Subscription(topic string) (*SubscriptionData, bool) {
+	g.mu.RLock()
+	s, ok := g.mu.subscriptions[topic]
+	g.mu.RUnlock()
+	return s, ok
+}
+
+// Subscriptions returns all that the group subscribes, by topic.
+func (g *ConsumerGroup) Subscriptions() map[string]*SubscriptionData {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	all := make(map[string]*SubscriptionData, len(g.mu.subscriptions))
+	for topic, s := range g.mu.subscriptions {
+		all[topic] = s
+	}
+	return all
+}
+
+// MessageModel is BROADCASTING or CLUSTERING, by the latest heartbeat.
+func (g *ConsumerGroup) MessageModel() string {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.mu.messageModel
+}
+
+// ConsumeType is CONSUME_ACTIVELY or CONSUME_PASSIVELY, by the latest heartbeat.
+func (g *ConsumerGroup) ConsumeType() string {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.mu.consumeType
+}
+
+// ConsumeFromWhere is where a new group begins, by the latest heartbeat.
+func (g *ConsumerGroup) ConsumeFromWhere() string {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.mu.consumeFromWhere
+}
+
+// Conns are the connections of the group's members, in no order.
+func (g *ConsumerGroup) Conns() []*remoting.Conn {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	conns := make([]*remoting.Conn, 0, len(g.mu.members))
+	for c := range g.mu.members {
+		conns = append(conns, c)
+	}
+	return conns
+}
+
+// Members are the group's members, by client id.
+func (g *ConsumerGroup) Members() []Member {
+	g.mu.RLock()
+	all := make([]Member, 0, len(g.mu.members))
+	for _, m := range g.mu.members {
+		all = append(all, *m)
+	}
+	g.mu.RUnlock()
+	sort.Slice(all, func(i, j int) bool { return all[i].ClientId < all[j].ClientId })
+	return all
+}
+
+// ClientIds are the members' ids, sorted, each once. A client that has come back by a new connection while its
+// old one is not yet known dead counts once: 4.9.8 lists it twice, and then nobody consumes the second share.
+func (g *ConsumerGroup) ClientIds() []string {
+	members := g.Members()
+	ids := make([]string, 0, len(members))
+	for _, m := range members {
+		if n := len(ids); n == 0 || ids[n-1] != m.ClientId {
+			ids = append(ids, m.ClientId)
+		}
+	}
+	return ids
+}
+
+// Find returns the member of an id; of two the one heard of last.
+func (g *ConsumerGroup) Find(clientId string) (Member, bool) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	var found *Member
+	for _, m := range g.mu.members {
+		if m.ClientId == clientId && (found == nil || m.LastUpdate.After(found.LastUpdate)) {
+			found = m
+		}
+	}
+	if found == nil {
+		return Member{}, false
+	}
+	return *found, true
+}

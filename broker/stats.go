@@ -1,0 +1,123 @@
+package broker
+
+import (
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// stats counts what GET_BROKER_RUNTIME_INFO tells. The counters are written by the message path, with one
+// atomic addition each; the samples by housekeeping, once a second.
+type stats struct {
+	putTimes     atomic.Int64 // messages stored
+	putBytes     atomic.Int64 // their bytes in the log
+	putFailed    atomic.Int64
+	getFound     atomic.Int64 // pulls that found messages
+	getMiss      atomic.Int64 // pulls that did not
+	transferred  atomic.Int64 // messages handed out
+	putTimeMax   atomic.Int64 // ms, the longest put
+	getTimeMax   atomic.Int64 // ms, the longest get
+	distribution [len(putTimeBounds) + 1]atomic.Int64
+
+	mu struct {
+		sync.Mutex
+		ring [sampleSlots]sample // the last ten minutes
+		n    int                 // samples taken
+		day  int                 // day of the year of the morning below
+		// Counts at last midnight and at the one before, as BrokerStats of 4.9.8.
+		putMorning, putYesterday int64
+		getMorning, getYesterday int64
+	}
+}
+
+const sampleSlots = 601
+
+// sample is what the counters were at one moment.
+type sample struct {
+	at                            time.Time
+	put, found, miss, transferred int64
+}
+
+// putTimeBounds are the upper bounds (ms) of putMessageDistributeTime's intervals but the last.
+var putTimeBounds = [...]int64{0, 10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 10000}
+
+// put counts messages that were stored, how many bytes they take and how long it took.
+func (s *stats) put(messages int, bytes int64, took time.Duration) {
+	s.putTimes.Add(int64(messages))
+	s.putBytes.Add(bytes)
+	ms := took.Milliseconds()
+	raise(&s.putTimeMax, ms)
+	i := 0
+	for i < len(putTimeBounds) && ms > putTimeBounds[i] {
+		i++
+	}
+	s.distribution[i].Add(int64(messages))
+}
+
+// get counts a pull and how many messages it found.
+func (s *stats) get(messages int) {
+	if messages == 0 {
+		s.getMiss.Add(1)
+		return
+	}
+	s.getFound.Add(1)
+	s.transferred.Add(int64(messages))
+}
+
+func raise(max *atomic.Int64, v int64) {
+	for old := max.Load(); v > old; old = max.Load() {
+		if max.CompareAndSwap(old, v) {
+			return
+		}
+	}
+}
+
+// tick takes a sample and, after midnight, the morning's counts.
+func (s *stats) tick(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.ring[s.mu.n%sampleSlots] = sample{now, s.putTimes.Load(), s.getFound.Load(), s.getMiss.Load(), s.transferred.Load()}
+	s.mu.n++
+	if d := now.YearDay(); d != s.mu.day {
+		if s.mu.day != 0 {
+			s.mu.putYesterday, s.mu.putMorning = s.mu.putMorning, s.putTimes.Load()
+			s.mu.getYesterday, s.mu.getMorning = s.mu.getMorning, s.transferred.Load()
+		}
+		s.mu.day = d
+	}
+}
+
+// mornings are the counts since start at the midnight before last and at the last one.
+func (s *stats) mornings() (putYesterday, putToday, getYesterday, getToday int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.putYesterday, s.mu.putMorning, s.mu.getYesterday, s.mu.getMorning
+}
+
+// tps is a counter's rate over the last 10 s, 1 min and 10 min as text: "10s 1m 10m", each followed by a space,
+// the longer ones only once there are samples enough, as StoreStatsService of 4.9.8.
+func (s *stats) tps(of func(sample) int64) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var text []byte
+	for _, seconds := range []int{10, 60, 600} {
+		text = strconv.AppendFloat(text, s.rateLocked(of, seconds), 'f', -1, 64)
+		text = append(text, ' ')
+	}
+	return string(text[:len(text)-1])
+}
+
+// rateLocked is the mean rate over the last seconds samples, or over all when there are fewer.
+func (s *stats) rateLocked(of func(sample) int64, seconds int) float64 {
+	if s.mu.n < 2 {
+		return 0
+	}
+	back := min(seconds, s.mu.n-1)
+	last, first := s.mu.ring[(s.mu.n-1)%sampleSlots], s.mu.ring[(s.mu.n-1-back)%sampleSlots]
+	took := last.at.Sub(first.at).Seconds()
+	if took <= 0 {
+		return 0
+	}
+	return float64(of(last)-of(first)) / took
+}
