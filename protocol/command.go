@@ -58,9 +58,10 @@ func (c *Command) IsResponse() bool { return c.Flag&FlagResponse != 0 }
 // IsOneway tells whether c is a request that must get no answer of any kind.
 func (c *Command) IsOneway() bool { return c.Flag&FlagOneway != 0 }
 
-// Field returns the value of an ext field and whether it is there.
+// Field returns the value of an ext field and whether it is there. Of a key that is there twice the last
+// counts, as in Java's map.
 func (c *Command) Field(key string) (string, bool) {
-	for i := range c.Fields {
+	for i := len(c.Fields) - 1; i >= 0; i-- {
 		if c.Fields[i].Key == key {
 			return c.Fields[i].Value, true
 		}
@@ -71,6 +72,12 @@ func (c *Command) Field(key string) (string, bool) {
 // SetField adds an ext field to a command to be sent. It does not look for an older one.
 func (c *Command) SetField(key, value string) {
 	c.Fields = append(c.Fields, Field{key, value})
+}
+
+// resetHeader makes c ready for another header, keeping the capacity of Fields. Java's default language
+// stays when a header does not name one.
+func (c *Command) resetHeader(t SerializeType) {
+	*c = Command{Serialize: t, Language: Java, Fields: c.Fields[:0], Body: c.Body}
 }
 
 // NewRequest makes a request to be sent with a typed header (nil for none) and a body (nil for none).

@@ -1,5 +1,16 @@
 package protocol
 
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"rocketd/compat"
+)
+
 // Optional is a numeric or boolean header field whose absence means something (Java's null).
 type Optional[T int32 | int64 | bool] struct {
 	Value T
@@ -14,21 +25,286 @@ func Some[T int32 | int64 | bool](v T) Optional[T] { return Optional[T]{v, true}
 // accepted too, and `rmq:",short"` adds the spelling and keeps the name; the word `required` in place of, or
 // behind, the short spelling makes Bind fail when the field is absent (or empty, for a number). Field
 // types: string, int32, int64, bool, and Optional of the last three. Embedded structs are flattened.
-type Plan struct{ skeleton struct{} }
+type Plan struct {
+	name     string
+	fields   []planField
+	letters  [128]uint8       // one-letter keys: index of the field + 1
+	keys     map[string]uint8 // longer keys: index of the field
+	required uint64           // bit i: fields[i] must be there
+}
+
+// planField is one field of a plan.
+type planField struct {
+	key   string // wire key
+	quote string // the key as the beginning of a JSON member: "key":"
+	index int    // field of the struct, or of the embedded struct that path leads to
+	path  []int  // fields that lead to the embedded struct; mostly empty
+	kind  fieldKind
+}
+
+// fieldKind is the type of a header field.
+type fieldKind uint8
+
+const (
+	kindString fieldKind = iota
+	kindInt32
+	kindInt64
+	kindBool
+	kindOptInt32
+	kindOptInt64
+	kindOptBool
+)
+
+var (
+	plans     atomic.Pointer[map[reflect.Type]*Plan] // by pointer type; replaced as a whole
+	plansLock sync.Mutex                             // held to replace it
+)
 
 // PlanFor returns the plan of the header struct that v points to. Plans are built once per type; a
 // struct with an unsupported field panics, so it shows at start-up.
-func PlanFor(v any) *Plan { panic("skeleton") }
+func PlanFor(v any) *Plan {
+	t := reflect.TypeOf(v)
+	if m := plans.Load(); m != nil {
+		if p, ok := (*m)[t]; ok {
+			return p
+		}
+	}
+	return addPlan(t)
+}
+
+func addPlan(t reflect.Type) *Plan {
+	plansLock.Lock()
+	defer plansLock.Unlock()
+	next := make(map[reflect.Type]*Plan)
+	if m := plans.Load(); m != nil {
+		if p, ok := (*m)[t]; ok {
+			return p
+		}
+		for k, v := range *m {
+			next[k] = v
+		}
+	}
+	p := newPlan(t)
+	next[t] = p
+	plans.Store(&next)
+	return p
+}
+
+func newPlan(t reflect.Type) *Plan {
+	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		panic(fmt.Sprintf("protocol: %v is not a pointer to a header struct", t))
+	}
+	p := &Plan{name: t.Elem().String(), keys: make(map[string]uint8)}
+	p.addStruct(t.Elem(), nil)
+	return p
+}
+
+func (p *Plan) addStruct(t reflect.Type, path []int) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous && f.Type.Kind() == reflect.Struct {
+			p.addStruct(f.Type, append(append([]int(nil), path...), i))
+			continue
+		}
+		if !f.IsExported() {
+			panic("protocol: " + p.name + "." + f.Name + " is not exported")
+		}
+		kind, ok := kindOf(f.Type)
+		if !ok {
+			panic("protocol: " + p.name + "." + f.Name + " has a type that headers do not have")
+		}
+		if len(p.fields) == 64 {
+			panic("protocol: " + p.name + " has more than 64 fields")
+		}
+		parts := strings.Split(f.Tag.Get("rmq"), ",")
+		key := parts[0]
+		if key == "" {
+			key = compat.FieldName(f.Name)
+		}
+		n := uint8(len(p.fields))
+		p.fields = append(p.fields, planField{key: key, quote: string(compat.AppendString(nil, key)) + `:"`, index: i, path: path, kind: kind})
+		p.addKey(key, n)
+		for _, word := range parts[1:] {
+			switch word {
+			case "":
+			case "required":
+				p.required |= 1 << n
+			default:
+				p.addKey(word, n)
+			}
+		}
+	}
+}
+
+func (p *Plan) addKey(key string, n uint8) {
+	if _, twice := p.find(key); twice {
+		panic("protocol: " + p.name + " has the key " + key + " twice")
+	}
+	if len(key) == 1 && key[0] < 128 {
+		p.letters[key[0]] = n + 1
+		return
+	}
+	p.keys[key] = n
+}
+
+// find returns the index of the field with a key.
+func (p *Plan) find(key string) (int, bool) {
+	if len(key) == 1 && key[0] < 128 {
+		return int(p.letters[key[0]]) - 1, p.letters[key[0]] != 0
+	}
+	n, ok := p.keys[key]
+	return int(n), ok
+}
+
+func kindOf(t reflect.Type) (fieldKind, bool) {
+	switch t {
+	case reflect.TypeFor[string]():
+		return kindString, true
+	case reflect.TypeFor[int32]():
+		return kindInt32, true
+	case reflect.TypeFor[int64]():
+		return kindInt64, true
+	case reflect.TypeFor[bool]():
+		return kindBool, true
+	case reflect.TypeFor[Optional[int32]]():
+		return kindOptInt32, true
+	case reflect.TypeFor[Optional[int64]]():
+		return kindOptInt64, true
+	case reflect.TypeFor[Optional[bool]]():
+		return kindOptBool, true
+	}
+	return 0, false
+}
+
+// value returns the field f of the header struct v.
+func (f *planField) value(v reflect.Value) reflect.Value {
+	for _, i := range f.path {
+		v = v.Field(i)
+	}
+	return v.Field(f.index)
+}
 
 // Bind fills the header struct that dst points to from the ext fields of c. An absent field leaves
 // the zero value (the official decoders only log it) unless it is required; that, and a number that does
-// not parse, is a *FieldError.
-func (p *Plan) Bind(c *Command, dst any) error { panic("skeleton") }
+// not parse, is a *FieldError. Of a key that is there twice the last counts, as in Java's map.
+func (p *Plan) Bind(c *Command, dst any) error {
+	v := reflect.ValueOf(dst).Elem()
+	var seen uint64
+	for i := range c.Fields {
+		n, ok := p.find(c.Fields[i].Key)
+		if !ok {
+			continue
+		}
+		f, text := &p.fields[n], c.Fields[i].Value
+		if text == "" && f.kind != kindString {
+			continue
+		}
+		if !f.set(f.value(v), text) {
+			want := "an int"
+			if f.kind == kindInt64 || f.kind == kindOptInt64 {
+				want = "a long"
+			}
+			return &FieldError{Key: c.Fields[i].Key, Value: text, Want: want}
+		}
+		seen |= 1 << n
+	}
+	if missing := p.required &^ seen; missing != 0 {
+		for n := range p.fields {
+			if missing>>n&1 != 0 {
+				return &FieldError{Key: p.fields[n].key}
+			}
+		}
+	}
+	return nil
+}
 
-// FieldError is a header field that can't be read: its wire key and its text.
+// set writes text to the field v. False: it is not a number of the field's type.
+func (f *planField) set(v reflect.Value, text string) bool {
+	bits := 32
+	switch f.kind {
+	case kindString:
+		v.SetString(text)
+		return true
+	case kindBool:
+		v.SetBool(parseBool(text))
+		return true
+	case kindOptBool:
+		v.Field(0).SetBool(parseBool(text))
+		v.Field(1).SetBool(true)
+		return true
+	case kindInt64, kindOptInt64:
+		bits = 64
+	}
+	n, ok := parseInt(text, bits)
+	if !ok {
+		return false
+	}
+	if f.kind == kindInt32 || f.kind == kindInt64 {
+		v.SetInt(n)
+		return true
+	}
+	v.Field(0).SetInt(n)
+	v.Field(1).SetBool(true)
+	return true
+}
+
+// appendValue appends the text of the field v, and tells whether it is to be written at all: an empty
+// string and an Optional that is not set are not.
+func (f *planField) appendValue(dst []byte, v reflect.Value) ([]byte, bool) {
+	switch f.kind {
+	case kindInt32, kindInt64:
+		return strconv.AppendInt(dst, v.Int(), 10), true
+	case kindBool:
+		return strconv.AppendBool(dst, v.Bool()), true
+	case kindOptInt32, kindOptInt64:
+		if v.Field(1).Bool() {
+			return strconv.AppendInt(dst, v.Field(0).Int(), 10), true
+		}
+	case kindOptBool:
+		if v.Field(1).Bool() {
+			return strconv.AppendBool(dst, v.Field(0).Bool()), true
+		}
+	}
+	return dst, false
+}
+
+// parseBool is Java's Boolean.parseBoolean.
+func parseBool(s string) bool { return len(s) == 4 && strings.EqualFold(s, "true") }
+
+// parseInt is Java's Integer.parseInt or Long.parseLong: an optional sign, decimal digits, the range of
+// the type, and nothing else. (Java takes the digits of every script; nobody sends others.)
+func parseInt(s string, bits int) (int64, bool) {
+	negative := false
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		negative = s[0] == '-'
+		s = s[1:]
+	}
+	if s == "" {
+		return 0, false
+	}
+	limit := uint64(1) << (bits - 1) // how far negative numbers go
+	var n uint64
+	for i := range len(s) {
+		d := uint64(s[i] - '0')
+		if d > 9 || n > (limit-d)/10 {
+			return 0, false
+		}
+		n = n*10 + d
+	}
+	if negative {
+		return -int64(n), true
+	}
+	return int64(n), n < limit
+}
+
+// FieldError is a header field that can't be read: its wire key and its text, and what it should have
+// been; Want is empty when the field is missing.
 type FieldError struct{ Key, Value, Want string }
 
 // Error implements error.
 func (e *FieldError) Error() string {
+	if e.Want == "" {
+		return "header field " + e.Key + " is missing"
+	}
 	return "header field " + e.Key + ": " + e.Value + " is not " + e.Want
 }
