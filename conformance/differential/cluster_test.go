@@ -3,6 +3,7 @@
 package differential
 
 import (
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -26,6 +27,11 @@ const silence = 700 * time.Millisecond
 var server *target.Target
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	// The tests wait far more than they work; the default of one test a CPU would make them queue for it.
+	if err := flag.Set("test.parallel", "64"); err != nil {
+		panic(err)
+	}
 	var err error
 	server, err = target.StartMain(target.Options{Brokers: []target.BrokerOptions{{Name: "oracle-a", Cluster: "OracleCluster", Conf: map[string]string{
 		"autoCreateTopicEnable": "true",

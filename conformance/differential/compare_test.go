@@ -1,0 +1,216 @@
+//go:build conformance
+
+package differential
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"rocketd/conformance/wire"
+)
+
+// volatileExt are the ext fields whose values say nothing about compatibility, each with the reason.
+var volatileExt = map[string]string{
+	"msgId":                    "holds the broker's address and the log offset",
+	"indexLastUpdateTimestamp": "the store time of the newest message in the index, of any topic",
+	"indexLastUpdatePhyoffset": "the log offset of the newest message in the index, of any topic",
+}
+
+// volatileJSON are the members of JSON bodies whose values say nothing about compatibility.
+var volatileJSON = map[string]string{
+	"topicList":              "all topics of the server, also those of other sessions",
+	"subscriptionGroupTable": "all groups of the server, also those of other sessions",
+	"dataVersion":            "a counter of all changes, and the time of the last",
+}
+
+// tolerated are pairs of codes where both are right, and which one comes is a matter of a moment. The recorded one of
+// the official server is the one that costs the client another round.
+func tolerated(request *wire.Frame, recorded, live *wire.Frame) string {
+	switch {
+	case request.Code == 11 && recorded.Code == 25 && (live.Code == 0 || live.Code == 19 || live.Code == 20):
+		return "the pull overtook the heartbeat that it followed, which a server that keeps a connection's order does not let happen"
+	case request.Code == 105 && recorded.Code == 17 && live.Code == 0 && strings.HasPrefix(request.Ext["topic"], "%RETRY%"):
+		return "the retry topic of a group that just came was registered sooner"
+	case request.Code == 105 && recorded.Code == 17 && live.Code == 0 && strings.HasPrefix(request.Ext["topic"], "%DLQ%"):
+		return "the dead-letter topic was registered sooner"
+	}
+	return ""
+}
+
+// compare notes in which facts the live answer differs from the recorded one.
+func (r *replay) compare(s sentRequest, want, live *wire.Frame) {
+	diff := func(what string, got, wanted any) {
+		r.add(s.e, what, fmt.Sprintf("%v, recorded %v", got, wanted))
+	}
+	if want.Code != live.Code {
+		if tolerated(s.request, want, live) == "" {
+			diff("code", fmt.Sprintf("%d %.200q", live.Code, live.Remark), fmt.Sprintf("%d %.200q", want.Code, want.Remark))
+		}
+		return
+	}
+	if remark := r.local(want.Remark); remark != live.Remark {
+		diff("remark", live.Remark, remark)
+	}
+	if live.Language != want.Language || live.Flag != want.Flag {
+		diff("language or flag", live.Language+" "+itoa(live.Flag), want.Language+" "+itoa(want.Flag))
+	}
+	// A few of the official server's answers keep its default form; no client can rely on that (all decode by frame).
+	if live.Form != want.Form && live.Form != s.request.Form {
+		diff("form", live.Form, want.Form)
+	}
+	r.compareExt(s.request, want, live, diff)
+	r.compareBody(want, live, diff)
+}
+
+// depends says why an ext field's value is not this session's alone, or a matter of a moment; "" when it is neither.
+func (r *replay) depends(request, live *wire.Frame, name string) string {
+	switch {
+	case name == "queueOffset" && isDelayed(request):
+		return "a delayed message waits in a queue that all topics share"
+	case request.Code == 14 && name == "offset" && live.Ext[name] == r.commits[queueOfGroup(request)]:
+		return "the query did not overtake the oneway commit that it followed"
+	}
+	return ""
+}
+
+func (r *replay) compareExt(request, want, live *wire.Frame, diff func(string, any, any)) {
+	if want.Form == wire.JSON && live.Form == wire.JSON && (want.Ext == nil) != (live.Ext == nil) {
+		diff("extFields there at all", live.Ext != nil, want.Ext != nil)
+	}
+	names := want.ExtNames()
+	if got := live.ExtNames(); !slices.Equal(got, names) {
+		diff("names of extFields", got, names)
+	}
+	for _, k := range names {
+		if got, ok := live.Ext[k]; ok && volatileExt[k] == "" && got != r.local(want.Ext[k]) && r.depends(request, live, k) == "" {
+			diff("ext field "+k, got, want.Ext[k])
+		}
+	}
+}
+
+func (r *replay) compareBody(want, live *wire.Frame, diff func(string, any, any)) {
+	if (len(want.Body) == 0) != (len(live.Body) == 0) {
+		diff("length of the body", len(live.Body), len(want.Body))
+		return
+	}
+	if len(want.Body) == 0 {
+		return
+	}
+	if ms, err := wire.Messages(want.Body); err == nil {
+		r.compareMessages(ms, live.Body, diff)
+		return
+	}
+	if want.Body[0] != '{' && want.Body[0] != '[' {
+		if !bytes.Equal(want.Body, live.Body) {
+			diff("body", len(live.Body), len(want.Body))
+		}
+		return
+	}
+	text := []byte(r.local(string(want.Body)))
+	if json.Valid(text) != json.Valid(live.Body) {
+		diff("standard JSON", json.Valid(live.Body), json.Valid(text))
+	}
+	a, err := wire.ParseJSON(text)
+	if err != nil {
+		diff("recorded JSON", err, "")
+		return
+	}
+	b, err := wire.ParseJSON(live.Body)
+	if err != nil {
+		diff("JSON", err, "")
+		return
+	}
+	compareJSON(a, b, "$", diff)
+}
+
+// compareJSON compares by members. Lists are compared as sets: in Java they come out of hash tables.
+func compareJSON(want, live any, path string, diff func(string, any, any)) {
+	switch w := want.(type) {
+	case map[string]any:
+		l, ok := live.(map[string]any)
+		if !ok {
+			break
+		}
+		if a, b := slices.Sorted(maps.Keys(w)), slices.Sorted(maps.Keys(l)); !slices.Equal(a, b) {
+			diff("members of "+path, b, a)
+		}
+		for k, v := range w {
+			if other, ok := l[k]; ok && volatileJSON[k] == "" {
+				compareJSON(v, other, path+"."+k, diff)
+			}
+		}
+		return
+	case []any:
+		l, ok := live.([]any)
+		if !ok {
+			break
+		}
+		if a, b := sortedTexts(w), sortedTexts(l); !slices.Equal(a, b) {
+			diff("list "+path, b, a)
+		}
+		return
+	}
+	if want != live {
+		diff("value of "+path, live, want)
+	}
+}
+
+func sortedTexts(list []any) []string {
+	var out []string
+	for _, v := range list {
+		text, err := json.Marshal(v)
+		if err != nil {
+			panic(err) // it came from JSON
+		}
+		out = append(out, string(text))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// compareMessages compares stored messages in all that the client's request and the queue decide. Not compared: log
+// offset, store time, the ports of the hosts (each server's own), and so the record's size.
+func (r *replay) compareMessages(want []*wire.Message, body []byte, diff func(string, any, any)) {
+	live, err := wire.Messages(body)
+	if err != nil {
+		diff("messages", err, len(want))
+		return
+	}
+	if len(want) != len(live) {
+		diff("number of messages", len(live), len(want))
+		return
+	}
+	for i, w := range want {
+		l := live[i]
+		describe := func(m *wire.Message, topic string) string {
+			return fmt.Sprintf("%s queue %d offset %d flag %d sysFlag %#x reconsumeTimes %d prepared %d crc %08x", topic, m.QueueId, m.QueueOffset,
+				m.Flag, m.SysFlag, m.ReconsumeTimes, m.PreparedTransactionOffset, m.BodyCRC)
+		}
+		if a, b := describe(w, r.local(w.Topic)), describe(l, l.Topic); a != b {
+			diff("message", b, a)
+		}
+		if !bytes.Equal(w.Body, l.Body) {
+			diff("message body", fmt.Sprintf("%.80q", l.Body), fmt.Sprintf("%.80q", w.Body))
+		}
+		if w.BornTimestamp != l.BornTimestamp {
+			diff("bornTimestamp", l.BornTimestamp, w.BornTimestamp)
+		}
+		if l.BornHost.Addr() != w.BornHost.Addr() {
+			diff("bornHost", l.BornHost, w.BornHost)
+		}
+		properties := map[string]string{}
+		for k, v := range w.Properties {
+			if now := r.ids[v]; now != "" {
+				v = now
+			}
+			properties[k] = r.local(v)
+		}
+		if !maps.Equal(properties, l.Properties) {
+			diff("message properties", l.Properties, properties)
+		}
+	}
+}
