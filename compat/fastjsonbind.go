@@ -21,7 +21,8 @@ var bodies = func() jsoniter.API {
 
 // Unmarshal reads a body or a configuration file as fastjson does: all that Standardize takes; numbers as
 // strings and numbers or booleans where text is wanted; null for zero; unknown members ignored, names
-// compared without regard to case; maps with numbers or whole objects as keys. An array where a map is wanted, a number
+// compared without regard to case; maps with numbers or whole objects as keys. A struct with a method Defaults
+// gets its defaults before its members are read. An array where a map is wanted, a number
 // out of its type's range and text that is no JSON are errors. Empty text leaves v as it is. It never panics.
 func Unmarshal(data []byte, v any) error {
 	if len(data) == 0 {
@@ -77,6 +78,27 @@ func (g *generous) CreateDecoder(t reflect2.Type) jsoniter.ValDecoder {
 		return textDecoder{}
 	}
 	return nil
+}
+
+// defaulted is a type whose members are not all zero in Java before its text is read.
+type defaulted interface{ Defaults() }
+
+// DecorateDecoder gives such a type its defaults first.
+func (g *generous) DecorateDecoder(t reflect2.Type, d jsoniter.ValDecoder) jsoniter.ValDecoder {
+	if t.Kind() == reflect.Struct && reflect.PointerTo(t.Type1()).Implements(reflect.TypeFor[defaulted]()) {
+		return &defaultDecoder{t, d}
+	}
+	return d
+}
+
+type defaultDecoder struct {
+	t reflect2.Type
+	jsoniter.ValDecoder
+}
+
+func (d *defaultDecoder) Decode(ptr unsafe.Pointer, it *jsoniter.Iterator) {
+	d.t.PackEFace(ptr).(defaulted).Defaults()
+	d.ValDecoder.Decode(ptr, it)
 }
 
 // CreateMapKeyDecoder reads objects as keys.

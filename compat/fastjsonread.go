@@ -2,7 +2,6 @@ package compat
 
 import (
 	"fmt"
-	"strconv"
 	"unicode/utf8"
 )
 
@@ -341,8 +340,8 @@ func (r *reader) unit(n int) error {
 	if r.pos+n > len(r.in) {
 		return errEnd
 	}
-	u, err := strconv.ParseUint(string(r.in[r.pos:r.pos+n]), 16, 16)
-	if err != nil {
+	u, ok := hexUnit("00"[:4-n] + string(r.in[r.pos:r.pos+n]))
+	if !ok {
 		return errEscape
 	}
 	r.pos += n

@@ -82,3 +82,22 @@ func appendEscape(dst []byte, b byte) []byte {
 func appendUnit(dst []byte, u uint16) []byte {
 	return append(dst, '\\', 'u', upperHex[u>>12], upperHex[u>>8&15], upperHex[u>>4&15], upperHex[u&15])
 }
+
+// hexUnit reads the four hexadecimal digits of a UTF-16 unit that s begins with.
+func hexUnit(s string) (rune, bool) {
+	if len(s) < 4 {
+		return 0, false
+	}
+	var u rune
+	for i := range 4 {
+		switch b := s[i]; {
+		case b >= '0' && b <= '9':
+			u = u<<4 | rune(b-'0')
+		case b|0x20 >= 'a' && b|0x20 <= 'f':
+			u = u<<4 | rune(b|0x20-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return u, true
+}
