@@ -4,10 +4,14 @@
 package vfs
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"time"
 )
+
+// ErrLocked is returned by Lock when another process, or another lock of this one, holds the file.
+var ErrLocked = errors.New("vfs: locked by another")
 
 // FS is a file system. Paths are slash-separated and absolute or relative to the process. Errors are
 // those of package os (fs.ErrNotExist, syscall.ENOSPC, …). All methods may be called at once.
@@ -36,7 +40,7 @@ type FS interface {
 	Chtimes(name string, mtime time.Time) error
 }
 
-// File is an open file.
+// File is an open file. Its methods may be called at once, but for Close.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
@@ -50,7 +54,7 @@ type File interface {
 	Map(size int64) (Mapping, error)
 }
 
-// Mapping is a read-only view of a file.
+// Mapping is a read-only view of a file. Bytes must be asked for at each use.
 type Mapping interface {
 	Bytes() []byte
 	Unmap() error

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package vfs
+
+import "golang.org/x/sys/unix"
+
+func dataSync(fd int) error { return unix.Fsync(fd) }
+
+// lockFirstByte takes a record lock of the process: what there is without F_OFD_SETLK.
+func lockFirstByte(fd int) error {
+	return unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: 0, Len: 1})
+}

@@ -1,0 +1,117 @@
+package vfs
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"runtime/debug"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The test binary started again with lockEnv set is another process that locks the file as Java does: a record
+// lock of fcntl on byte 0. It says what became of it and ends with its input.
+const lockEnv = "ROCKETD_TEST_LOCK"
+
+func TestMain(m *testing.M) {
+	name := os.Getenv(lockEnv)
+	if name == "" {
+		os.Exit(m.Run())
+	}
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	if err == nil {
+		err = unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Len: 1})
+	}
+	fmt.Println(err)
+	bufio.NewReader(os.Stdin).ReadByte()
+}
+
+// lockAsJava returns what the other process got, and ends it.
+func lockAsJava(t *testing.T, name string) (result string, end func()) {
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), lockEnv+"="+name)
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line, func() {
+		in.Close()
+		c.Wait()
+	}
+}
+
+func TestLockExcludesRecordLocks(t *testing.T) {
+	name := path.Join(t.TempDir(), "lock")
+	ours, err := OS.Lock(name, []byte("lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, end := lockAsJava(t, name)
+	end()
+	if got == "<nil>\n" {
+		t.Error("another process could lock what we hold")
+	}
+	if f, err := os.Open(name); err == nil { // a record lock proper would be lost by this
+		f.Close()
+	}
+	if got, end = lockAsJava(t, name); got == "<nil>\n" {
+		t.Error("another process could lock after the file was opened and closed here")
+	}
+	end()
+	ours.Close()
+
+	if got, end = lockAsJava(t, name); got != "<nil>\n" {
+		t.Fatalf("another process could not lock what nobody holds: %s", got)
+	}
+	if _, err := OS.Lock(name, []byte("lock")); !errors.Is(err, ErrLocked) {
+		t.Errorf("Lock = %v while another process holds it", err)
+	}
+	end()
+	ours, err = OS.Lock(name, []byte("lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours.Close()
+}
+
+// A mapping of a file that was cut from outside faults, and the fault can be caught.
+func TestMappingOfACutFile(t *testing.T) {
+	f, err := OS.Create(path.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	m, err := f.Map(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Unmap()
+	if err := f.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if recover() == nil {
+			t.Error("no fault")
+		}
+	}()
+	t.Log(m.Bytes()[1<<19])
+}
