@@ -3,13 +3,16 @@
 // one, unsupported.go every code that has none, with the reason.
 //
 // Who owns what: each table (topics, groups, offsets, clients, locks) has its own lock, and no code holds
-// two of them at once. The configuration is swapped whole. Handlers of the inline lane never wait.
+// two of them at once; only the registrar's is taken under that of topics. The configuration is swapped whole.
+// Handlers of the inline lane never wait.
 package broker
 
 import (
-	"context"
+	"fmt"
 	"log/slog"
-	"strconv"
+	"net/netip"
+	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,7 +21,8 @@ import (
 	"rocketd/broker/locks"
 	"rocketd/broker/offsets"
 	"rocketd/broker/topics"
-	"rocketd/protocol"
+	"rocketd/compat"
+	"rocketd/protocol/body"
 	"rocketd/remoting"
 	"rocketd/store"
 	"rocketd/store/vfs"
@@ -26,18 +30,26 @@ import (
 
 // Options is what a broker needs beside its Config.
 type Options struct {
-	FS    vfs.FS // nil = the operating system's
-	Clock func() time.Time
+	FS    vfs.FS            // the store's files; nil = the operating system's
+	Files compat.FileSystem // the config files; nil = the operating system's
+	Clock func() time.Time  // nil = time.Now
 	Log   *slog.Logger
 }
 
-// Broker is one broker: New opens the store, Start the ports.
+// Broker is one broker: New opens the store and the tables, Start the ports.
 type Broker struct {
 	// Fixed at New.
-	log   *slog.Logger
-	clock func() time.Time
-	boot  time.Time
-	cfg   atomic.Pointer[Config] // swapped by UPDATE_BROKER_CONFIG
+	log     *slog.Logger
+	clock   func() time.Time
+	boot    time.Time
+	fs      vfs.FS
+	files   compat.FileSystem
+	address advertised    // told to clients
+	haHost  string        // told to slaves
+	port    atomic.Uint32 // listenPort; when that is 0 (tests) the port that the system chose, from Start on
+
+	cfg      atomic.Pointer[Config] // swapped by UPDATE_BROKER_CONFIG
+	settings settings
 
 	// Tables; each guards itself.
 	topics    *topics.Table
@@ -46,41 +58,162 @@ type Broker struct {
 	consumers *clients.Consumers
 	producers *clients.Producers
 	locks     *locks.Table
+	stats     stats
 
 	// The message path.
 	store *store.Store
 	path  messagePath
 
 	// The network.
-	lanes  lanes
-	server *remoting.Server // listenPort: every code
-	fast   *remoting.Server // listenPort-2: every code but PULL_MESSAGE
-	client *remoting.Client // to name servers
+	lanes     lanes
+	server    *remoting.Server // listenPort: every code
+	fast      *remoting.Server // listenPort-2: every code but PULL_MESSAGE
+	client    *remoting.Client // to name servers
+	registrar *registrar
+
+	// housekeeping's goroutine.
+	stop chan struct{}
+	wg   sync.WaitGroup
 }
 
-// New opens the store and the tables. The error says what to do about it.
+// New checks the configuration and opens the store and the tables. The error says what to do about it.
 func New(cfg Config, o Options) (*Broker, error) {
-	b := &Broker{log: o.Log, clock: o.Clock, boot: o.Clock()}
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	if o.Files == nil {
+		o.Files = compat.OSFiles
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	cfg, err := cfg.readUpdates()
+	if err != nil {
+		return nil, err
+	}
+	cfg.complete()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg.logUnknown(o.Log)
+	b := &Broker{log: o.Log, clock: o.Clock, boot: o.Clock(), fs: o.FS, files: o.Files, stop: make(chan struct{})}
+	b.settings.mu.version = body.DataVersion{Timestamp: b.boot.UnixMilli()}
+	if err := b.choose(&cfg); err != nil {
+		return nil, err
+	}
 	b.cfg.Store(&cfg)
-	b.lanes = newLanes(&cfg)
+	if err := b.open(); err != nil {
+		b.abandon()
+		return nil, err
+	}
 	return b, nil
+}
+
+// choose fixes the addresses that clients and slaves are told.
+func (b *Broker) choose(cfg *Config) error {
+	var err error
+	if b.address, err = advertise(cfg.BrokerIP1); err != nil {
+		return err
+	}
+	cfg.BrokerIP1 = b.address.Host
+	if cfg.BrokerIP2 == "" {
+		cfg.BrokerIP2 = b.address.Host
+	}
+	b.haHost = cfg.BrokerIP2
+	b.port.Store(uint32(cfg.ListenPort))
+	b.log.Info("address told to clients", "host", b.address.Host, "ip", b.address.IP, "source", b.address.Source)
+	if b.address.Local {
+		b.log.Warn("ONLY THIS MACHINE CAN REACH THE ADDRESS THAT CLIENTS ARE TOLD; set brokerIP1 in the configuration "+
+			"(or environment variable "+addressEnv+") to an address that the others can reach", "host", b.address.Host)
+	}
+	return nil
+}
+
+// open opens the store's lock first, so that nothing below its folder is touched while another broker runs
+// there, then the tables.
+func (b *Broker) open() error {
+	cfg := b.config()
+	b.lanes = newLanes(cfg)
+	b.consumers = clients.NewConsumers(b.clock, b.log)
+	b.producers = clients.NewProducers(b.clock, b.log)
+	b.locks = locks.New(b.clock)
+	b.client = remoting.NewClient(cfg.ClientConfig, nil, b.log)
+	b.registrar = newRegistrar(b)
+	if err := b.openTables(cfg); err != nil {
+		return err
+	}
+	if err := b.openPath(); err != nil {
+		return err
+	}
+	s, err := store.Open(cfg.Config, store.Options{
+		FS: b.fs, Clock: b.clock, Log: b.log,
+		DeliverTime: b.deliverTime, Arrive: b.arrive, TopicExists: b.topicExists,
+	})
+	if err != nil {
+		return err
+	}
+	b.store = s
+	mux := remoting.NewMux(unsupported)
+	b.routes(mux)
+	events := remoting.Events{Closed: func(c *remoting.Conn, _ remoting.CloseReason) { b.connClosed(c) }}
+	b.server = remoting.NewServer(cfg.ServerConfig, mux, events, b.log)
+	fast := cfg.ServerConfig
+	if fast.ListenPort != 0 {
+		fast.ListenPort -= 2
+	}
+	b.fast = remoting.NewServer(fast, mux.Without(fastWithout...), events, b.log)
+	return nil
+}
+
+// openTables opens what lies below config/.
+func (b *Broker) openTables(cfg *Config) (err error) {
+	if err := b.files.MkdirAll(cfg.configDir()); err != nil {
+		return fmt.Errorf("folder of the configuration files: %w", err)
+	}
+	at := func(name string) string { return filepath.Join(cfg.configDir(), name) }
+	trace := ""
+	if cfg.TraceTopicEnable {
+		trace = cfg.MsgTraceTopicName
+	}
+	b.topics, err = topics.Open(topics.Options{
+		Path: at("topics.json"), Files: b.files, Clock: b.clock, Log: b.log, Changed: b.registrar.changed,
+		AutoCreate: func() bool { return b.config().AutoCreateTopicEnable },
+		System: topics.System{
+			Cluster: cfg.BrokerClusterName, ClusterEnable: cfg.ClusterTopicEnable,
+			Broker: cfg.BrokerName, BrokerEnable: cfg.BrokerTopicEnable,
+			DefaultQueueNums: cfg.DefaultTopicQueueNums, Trace: trace,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	b.groups, err = groups.Open(groups.Options{
+		Path: at("subscriptionGroup.json"), Files: b.files, Clock: b.clock, Log: b.log,
+		AutoCreate: func() bool { return b.config().AutoCreateSubscriptionGroup },
+	})
+	if err != nil {
+		return err
+	}
+	b.offsets, err = offsets.Open(offsets.Options{Path: at("consumerOffset.json"), Files: b.files, Log: b.log})
+	return err
 }
 
 // config is the configuration in force; it must not be changed.
 func (b *Broker) config() *Config { return b.cfg.Load() }
 
-// Start opens the ports and registers at the name servers.
-func (b *Broker) Start() error { return nil }
-
-// Close unregisters, stops taking writes, answers held polls, flushes and closes the ports, in this order.
-// It gives up waiting, not closing, when ctx ends.
-func (b *Broker) Close(ctx context.Context) error { return nil }
+// Config returns a copy of the configuration in force.
+func (b *Broker) Config() Config { return *b.config() }
 
 // Addr is the address told to clients: brokerIP1:listenPort.
-func (b *Broker) Addr() string { return "" }
+func (b *Broker) Addr() string { return hostPort(b.address.Host, int(b.port.Load())) }
 
-// unsupported answers a code that has no route, as AdminBrokerProcessor of 4.9.8.
-func unsupported(c *remoting.Call) *protocol.Command {
-	return c.Answer(protocol.RequestCodeNotSupported,
-		" request type "+strconv.Itoa(int(c.Command().Code))+" not supported", nil)
+// storeHost is the address that is written into every message, and so into its offset id.
+func (b *Broker) storeHost() netip.AddrPort {
+	return netip.AddrPortFrom(b.address.IP, uint16(b.port.Load()))
 }
+
+// FastPort is the port for all codes but PULL_MESSAGE, after Start.
+func (b *Broker) FastPort() int { return b.fast.Port() }
+
+// haAddr is the address told to slaves; nothing listens there yet.
+func (b *Broker) haAddr() string { return hostPort(b.haHost, b.config().HaListenPort) }

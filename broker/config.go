@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"rocketd/compat"
 	"rocketd/remoting"
 	"rocketd/store"
 )
@@ -124,6 +125,9 @@ type Config struct {
 	EnableDetailStat                       bool
 	AutoDeleteUnusedStats                  bool
 	IsolateLogEnable                       bool
+
+	file  string            // the configuration file, "" = none; UPDATE_BROKER_CONFIG writes to it
+	extra []compat.KeyValue // keys of the file that have no field
 }
 
 // DefaultBrokerName is the broker's name when the host's is unknown.

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 
+	"rocketd/remoting"
 	"rocketd/store"
 )
 
@@ -27,3 +28,16 @@ func (b *Broker) arrive(a store.Arrival) {}
 
 // deliverTime is the store's DeliverTime: when a delayed message is due (ms).
 func (b *Broker) deliverTime(level int, storeTimestamp int64) int64 { return storeTimestamp }
+
+// pathClosed is told that a connection has ended.
+func (b *Broker) pathClosed(conn *remoting.Conn) {}
+
+// delayStats adds scheduleMessageOffset_<level> = "delivered,max" for every level that has an offset
+// (GET_BROKER_RUNTIME_INFO).
+func (b *Broker) delayStats(add func(key, value string)) {}
+
+// delayOffsets is the body of GET_ALL_DELAY_OFFSET.
+func (b *Broker) delayOffsets() ([]byte, error) { return nil, nil }
+
+// messageRoutes adds the routes of the message path.
+func (b *Broker) messageRoutes(m *remoting.Mux) {}

@@ -1,10 +1,57 @@
 package broker
 
 import (
+	"strconv"
+
+	"rocketd/protocol"
 	"rocketd/remoting"
 )
 
 // routes adds every request that the broker serves: code, lane, handler. Codes without a line here are in
 // unsupported.go.
 func (b *Broker) routes(m *remoting.Mux) {
+	l := &b.lanes
+
+	// Clients.
+	remoting.Handle(m, protocol.HeartBeat, l.inline, b.heartBeat)
+	remoting.Handle(m, protocol.UnregisterClient, l.inline, b.unregisterClient)
+	remoting.Handle(m, protocol.CheckClientConfig, l.inline, b.checkClientConfig)
+	remoting.Handle(m, protocol.GetConsumerListByGroup, l.inline, b.consumerList)
+
+	// Topics.
+	remoting.Handle(m, protocol.UpdateAndCreateTopic, l.admin, b.updateTopic)
+	remoting.Handle(m, protocol.DeleteTopicInBroker, l.admin, b.deleteTopic)
+	remoting.Handle(m, protocol.GetAllTopicConfig, l.admin, b.allTopics)
+	remoting.Handle(m, protocol.GetSystemTopicListFromBroker, l.admin, b.systemTopics)
+	remoting.Handle(m, protocol.GetTopicStatsInfo, l.admin, b.topicStats)
+	remoting.Handle(m, protocol.QueryTopicConsumeByWho, l.admin, b.topicConsumers)
+
+	// Subscription groups and offsets.
+	remoting.Handle(m, protocol.UpdateAndCreateSubscriptionGroup, l.admin, b.updateGroup)
+	remoting.Handle(m, protocol.GetAllSubscriptionGroupConfig, l.admin, b.allGroups)
+	remoting.Handle(m, protocol.DeleteSubscriptionGroup, l.admin, b.deleteGroup)
+	remoting.Handle(m, protocol.GetConsumeStats, l.admin, b.consumeStats)
+	remoting.Handle(m, protocol.GetAllConsumerOffset, l.admin, b.allOffsets)
+	remoting.Handle(m, protocol.GetAllDelayOffset, l.admin, b.allDelayOffsets)
+
+	// Connections.
+	remoting.Handle(m, protocol.GetConsumerConnectionList, l.admin, b.consumerConnections)
+	remoting.Handle(m, protocol.GetProducerConnectionList, l.admin, b.producerConnections)
+	remoting.Handle(m, protocol.GetAllProducerInfo, l.admin, b.allProducers)
+
+	// The broker itself.
+	remoting.Handle(m, protocol.UpdateBrokerConfig, l.admin, b.updateBrokerConfig)
+	remoting.Handle(m, protocol.GetBrokerConfig, l.admin, b.getBrokerConfig)
+	remoting.Handle(m, protocol.GetBrokerRuntimeInfo, l.admin, b.runtimeInfo)
+
+	b.messageRoutes(m)
+}
+
+// fastWithout are the codes that the fast port does not serve (spec/wire.md section 6).
+var fastWithout = []protocol.RequestCode{protocol.PullMessage}
+
+// unsupported answers a code that has no route, as AdminBrokerProcessor of 4.9.8.
+func unsupported(c *remoting.Call) *protocol.Command {
+	return c.Answer(protocol.RequestCodeNotSupported,
+		" request type "+strconv.Itoa(int(c.Command().Code))+" not supported", nil)
 }

@@ -1,10 +1,11 @@
 package broker
 
 import (
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"rocketd/compat"
 )
 
 // stats counts what GET_BROKER_RUNTIME_INFO tells. The counters are written by the message path, with one
@@ -95,26 +96,47 @@ func (s *stats) mornings() (putYesterday, putToday, getYesterday, getToday int64
 	return s.mu.putYesterday, s.mu.putMorning, s.mu.getYesterday, s.mu.getMorning
 }
 
-// tps is a counter's rate over the last 10 s, 1 min and 10 min as text: "10s 1m 10m", each followed by a space,
-// the longer ones only once there are samples enough, as StoreStatsService of 4.9.8.
+// tps is a counter's rate over the last 10 s, 1 min and 10 min as text, parted by spaces. A period for which
+// there are not samples enough yet is left empty, as StoreStatsService of 4.9.8 leaves it.
 func (s *stats) tps(of func(sample) int64) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var text []byte
-	for _, seconds := range []int{10, 60, 600} {
-		text = strconv.AppendFloat(text, s.rateLocked(of, seconds), 'f', -1, 64)
-		text = append(text, ' ')
+	for i, seconds := range tpsPeriods {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		if s.mu.n > seconds {
+			text = compat.AppendDouble(text, s.rateLocked(of, seconds))
+		}
 	}
-	return string(text[:len(text)-1])
+	return string(text)
 }
 
-// rateLocked is the mean rate over the last seconds samples, or over all when there are fewer.
-func (s *stats) rateLocked(of func(sample) int64, seconds int) float64 {
-	if s.mu.n < 2 {
-		return 0
+// totalTps is the rate of all pulls. compat: unlike the others it has 0.0 for a period without samples enough.
+func (s *stats) totalTps() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var text []byte
+	for i, seconds := range tpsPeriods {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		rate := 0.0
+		if s.mu.n > seconds {
+			rate = s.rateLocked(func(x sample) int64 { return x.found + x.miss }, seconds)
+		}
+		text = compat.AppendDouble(text, rate)
 	}
-	back := min(seconds, s.mu.n-1)
-	last, first := s.mu.ring[(s.mu.n-1)%sampleSlots], s.mu.ring[(s.mu.n-1-back)%sampleSlots]
+	return string(text)
+}
+
+// tpsPeriods are the periods of the rates, in seconds.
+var tpsPeriods = [...]int{10, 60, 600}
+
+// rateLocked is the mean rate over the last seconds samples; there are more than that.
+func (s *stats) rateLocked(of func(sample) int64, seconds int) float64 {
+	last, first := s.mu.ring[(s.mu.n-1)%sampleSlots], s.mu.ring[(s.mu.n-1-seconds)%sampleSlots]
 	took := last.at.Sub(first.at).Seconds()
 	if took <= 0 {
 		return 0

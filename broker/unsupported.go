@@ -10,7 +10,6 @@ const (
 	transaction = "transactions are not served yet"
 	acl         = "access control is not served yet"
 	reply       = "request-reply is not served yet"
-	sql92       = "SQL92 filters are not served yet: a subscription that needs the check is refused by this"
 	adminLater  = "administrator's code that is not served yet"
 )
 
@@ -33,7 +32,6 @@ var Unsupported = map[protocol.RequestCode]string{
 
 	protocol.EndTransaction:         transaction,
 	protocol.ResumeCheckHalfMessage: transaction,
-	protocol.CheckClientConfig:      sql92,
 	protocol.SendReplyMessage:       reply,
 	protocol.SendReplyMessageV2:     reply,
 

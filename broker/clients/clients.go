@@ -29,24 +29,3 @@ type Member struct {
 	Client
 	LastUpdate time.Time
 }
-
-// SubscriptionData is one topic that a group subscribes, as its members say it.
-type SubscriptionData struct {
-	ClassFilterMode bool
-	Topic           string
-	SubString       string
-	TagsSet         []string
-	CodeSet         []int32
-	SubVersion      int64
-	ExpressionType  string
-}
-
-// ConsumerData is what a heartbeat says of one consumer group.
-type ConsumerData struct {
-	GroupName           string
-	ConsumeType         string
-	MessageModel        string
-	ConsumeFromWhere    string
-	SubscriptionDataSet []*SubscriptionData
-	UnitMode            bool
-}

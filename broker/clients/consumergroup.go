@@ -5,15 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"rocketd/protocol/body"
 	"rocketd/remoting"
-)
-
-// Values of a group's message model and consume type (spec/bodies.md, HeartbeatData).
-const (
-	Broadcasting     = "BROADCASTING"
-	Clustering       = "CLUSTERING"
-	ConsumeActively  = "CONSUME_ACTIVELY"
-	ConsumePassively = "CONSUME_PASSIVELY"
 )
 
 // ConsumerGroup is one group's state. Its methods may be called at any time; each sees one moment.
@@ -23,22 +16,22 @@ type ConsumerGroup struct {
 	mu struct {
 		sync.RWMutex
 		members          map[*remoting.Conn]*Member
-		subscriptions    map[string]*SubscriptionData // a SubscriptionData is never changed, only replaced
-		consumeType      string
-		messageModel     string
-		consumeFromWhere string
+		subscriptions    map[string]*body.SubscriptionData // a SubscriptionData is never changed, only replaced
+		consumeType      body.ConsumeType
+		messageModel     body.MessageModel
+		consumeFromWhere body.ConsumeFromWhere
 	}
 }
 
 func newConsumerGroup(name string) *ConsumerGroup {
 	g := &ConsumerGroup{name: name}
 	g.mu.members = make(map[*remoting.Conn]*Member)
-	g.mu.subscriptions = make(map[string]*SubscriptionData)
+	g.mu.subscriptions = make(map[string]*body.SubscriptionData)
 	return g
 }
 
 // join notes a member's heartbeat and tells whether its connection is new.
-func (g *ConsumerGroup) join(c Client, d *ConsumerData, now time.Time) bool {
+func (g *ConsumerGroup) join(c Client, d *body.ConsumerData, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.consumeType, g.mu.messageModel, g.mu.consumeFromWhere = d.ConsumeType, d.MessageModel, d.ConsumeFromWhere
@@ -55,11 +48,12 @@ func (g *ConsumerGroup) join(c Client, d *ConsumerData, now time.Time) bool {
 
 // subscribe makes the group's topics exactly those of a heartbeat: two members who differ fight, as with
 // 4.9.8. A topic that stays is replaced only by a larger subVersion.
-func (g *ConsumerGroup) subscribe(set []*SubscriptionData) (added, removed []string) {
+func (g *ConsumerGroup) subscribe(set []body.SubscriptionData) (added, removed []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := make(map[string]bool, len(set))
-	for _, s := range set {
+	for i := range set {
+		s := &set[i]
 		now[s.Topic] = true
 		old := g.mu.subscriptions[s.Topic]
 		if old == nil {
@@ -102,7 +96,7 @@ func (g *ConsumerGroup) expired(now time.Time) (dead []*remoting.Conn) {
 func (g *ConsumerGroup) Name() string { return g.name }
 
 // Subscription returns what the group subscribes of a topic; it must not be changed.
-func (g *ConsumerGroup) Subscription(topic string) (*SubscriptionData, bool) {
+func (g *ConsumerGroup) Subscription(topic string) (*body.SubscriptionData, bool) {
 	g.mu.RLock()
 	s, ok := g.mu.subscriptions[topic]
 	g.mu.RUnlock()
@@ -110,10 +104,10 @@ func (g *ConsumerGroup) Subscription(topic string) (*SubscriptionData, bool) {
 }
 
 // Subscriptions returns all that the group subscribes, by topic.
-func (g *ConsumerGroup) Subscriptions() map[string]*SubscriptionData {
+func (g *ConsumerGroup) Subscriptions() map[string]*body.SubscriptionData {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	all := make(map[string]*SubscriptionData, len(g.mu.subscriptions))
+	all := make(map[string]*body.SubscriptionData, len(g.mu.subscriptions))
 	for topic, s := range g.mu.subscriptions {
 		all[topic] = s
 	}
@@ -121,21 +115,21 @@ func (g *ConsumerGroup) Subscriptions() map[string]*SubscriptionData {
 }
 
 // MessageModel is BROADCASTING or CLUSTERING, by the latest heartbeat.
-func (g *ConsumerGroup) MessageModel() string {
+func (g *ConsumerGroup) MessageModel() body.MessageModel {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.mu.messageModel
 }
 
 // ConsumeType is CONSUME_ACTIVELY or CONSUME_PASSIVELY, by the latest heartbeat.
-func (g *ConsumerGroup) ConsumeType() string {
+func (g *ConsumerGroup) ConsumeType() body.ConsumeType {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.mu.consumeType
 }
 
 // ConsumeFromWhere is where a new group begins, by the latest heartbeat.
-func (g *ConsumerGroup) ConsumeFromWhere() string {
+func (g *ConsumerGroup) ConsumeFromWhere() body.ConsumeFromWhere {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.mu.consumeFromWhere

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"rocketd/protocol/body"
 	"rocketd/remoting"
 )
 
@@ -39,7 +40,7 @@ func (t *Consumers) Group(name string) *ConsumerGroup {
 
 // Register takes one group of a client's heartbeat. It returns whether the members should be told: the
 // connection is new to the group, or the set of subscribed topics has changed.
-func (t *Consumers) Register(c Client, d *ConsumerData) (changed bool) {
+func (t *Consumers) Register(c Client, d *body.ConsumerData) (changed bool) {
 	now := t.clock()
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,20 +7,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"rocketd/compat"
+	"rocketd/protocol/body"
 )
 
 // Config is the configuration of one group. A Config in the table is never changed, only replaced.
-type Config struct {
-	GroupName                      string
-	ConsumeEnable                  bool
-	ConsumeFromMinEnable           bool
-	ConsumeBroadcastEnable         bool
-	RetryQueueNums                 int32
-	RetryMaxTimes                  int32
-	BrokerId                       int64
-	WhichBrokerWhenConsumeSlowly   int64
-	NotifyConsumerIdsChangedEnable bool
-}
+type Config = body.SubscriptionGroupConfig
 
 // DefaultConfig is the configuration of a group that nobody has configured.
 func DefaultConfig(group string) *Config {
@@ -48,19 +41,23 @@ var system = []string{
 
 // Options is what a table needs.
 type Options struct {
-	Path       string      // subscriptionGroup.json
+	Path       string // subscriptionGroup.json
+	Files      compat.FileSystem
 	AutoCreate func() bool // autoCreateSubscriptionGroup, as it is now
 	Clock      func() time.Time
 	Log        *slog.Logger
 }
 
-// Table holds the groups; it is safe for concurrent use.
+// Table holds the groups; it is safe for concurrent use. A change is in the file only after Saved has been
+// called.
 type Table struct {
-	o Options
+	o     Options
+	saver *compat.Saver
 
 	mu struct {
 		sync.RWMutex
-		groups map[string]*Config
+		groups  map[string]*Config
+		version body.DataVersion
 	}
 }
 
@@ -71,6 +68,11 @@ func Open(o Options) (*Table, error) {
 	for _, name := range system {
 		t.mu.groups[name] = DefaultConfig(name)
 	}
+	t.mu.version = body.DataVersion{Timestamp: o.Clock().UnixMilli()}
+	if err := t.load(); err != nil {
+		return nil, err
+	}
+	t.saver = compat.NewSaver(o.Files, o.Path, t.encode, o.Log)
 	return t, nil
 }
 
@@ -107,19 +109,35 @@ func (t *Table) FindOrCreate(group string) (cfg *Config, created bool) {
 	if c, ok := t.mu.groups[group]; ok {
 		return c, false
 	}
+	group = strings.Clone(group) // it may point into a request
 	c := DefaultConfig(group)
 	t.mu.groups[group] = c
+	t.nextLocked()
 	t.o.Log.Info("subscription group created", "group", group)
 	return c, true
 }
 
-// Saved calls done (nil: nobody waits) once every change made so far is in the file, durably, or with the
-// error that keeps it from being so. It never blocks; done runs on the table's writer.
-func (t *Table) Saved(done func(error)) {
-	if done != nil {
-		done(nil)
-	}
+// Put creates or replaces a group. The change is durable after Saved.
+func (t *Table) Put(c *Config) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.groups[c.GroupName] = c
+	t.nextLocked()
 }
 
-// Close writes what is not yet written.
-func (t *Table) Close() error { return nil }
+// Delete removes a group and tells whether it was there. The change is durable after Saved.
+func (t *Table) Delete(group string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, ok := t.mu.groups[group]
+	if ok {
+		delete(t.mu.groups, group)
+		t.nextLocked()
+	}
+	return ok
+}
+
+// nextLocked moves the data version on.
+func (t *Table) nextLocked() {
+	t.mu.version = t.mu.version.Next(t.o.Clock().UnixMilli())
+}

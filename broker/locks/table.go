@@ -5,17 +5,15 @@ package locks
 import (
 	"sync"
 	"time"
+
+	"rocketd/protocol/body"
 )
 
 // Lifetime is how long a lock is held without being refreshed.
 const Lifetime = 60 * time.Second
 
 // Queue names one message queue.
-type Queue struct {
-	Topic      string
-	BrokerName string
-	QueueId    int32
-}
+type Queue = body.MessageQueue
 
 // Table holds the locks of all groups. It is safe for concurrent use and keeps nothing on disk.
 type Table struct {

@@ -4,19 +4,30 @@ package offsets
 
 import (
 	"log/slog"
+	"maps"
+	"net/netip"
+	"sort"
+	"strings"
 	"sync"
+	"sync/atomic"
+
+	"rocketd/compat"
 )
 
 // Options is what a table needs.
 type Options struct {
-	Path string // consumerOffset.json
-	Log  *slog.Logger
+	Path  string // consumerOffset.json
+	Files compat.FileSystem
+	Log   *slog.Logger
 }
 
-// Table holds the offsets; it is safe for concurrent use.
+// Table holds the offsets; it is safe for concurrent use. Commit and Query of a known queue allocate nothing.
 type Table struct {
-	o  Options
-	mu struct {
+	o     Options
+	saver *compat.Saver
+	dirty atomic.Bool // something was committed since the last Save
+
+	mu struct { // taken before a queues' lock
 		sync.RWMutex
 		m map[key]*queues
 	}
@@ -30,37 +41,62 @@ type queues struct {
 	m map[int32]int64
 }
 
+// Client is who commits; its address is only asked for when something is to be logged.
+type Client interface{ RemoteAddr() netip.AddrPort }
+
 // Open makes the table with what the file holds.
 func Open(o Options) (*Table, error) {
 	t := &Table{o: o}
 	t.mu.m = make(map[key]*queues)
+	if err := t.load(); err != nil {
+		return nil, err
+	}
+	t.saver = compat.NewSaver(o.Files, o.Path, t.encode, o.Log)
 	return t, nil
 }
 
-// Commit notes that group stands at offset in a queue; a smaller offset than before is taken too, as 4.9.8
-// does. Without group or topic nothing is noted. clientAddr is for the log.
-func (t *Table) Commit(clientAddr, group, topic string, queueId int32, offset int64) {
+// Commit notes that group stands at offset in a queue. A smaller offset than before is taken too, as 4.9.8
+// does. Without group or topic nothing is noted: 4.9.8 keeps it under the name "null", where nobody finds it.
+// by is for the log.
+func (t *Table) Commit(by Client, group, topic string, queueId int32, offset int64) {
 	if group == "" || topic == "" {
 		return
 	}
+	q := t.of(group, topic)
+	q.Lock()
+	old, known := q.m[queueId]
+	q.m[queueId] = offset
+	q.Unlock()
+	if !t.dirty.Load() { // mostly true already: spares the other cores the write
+		t.dirty.Store(true)
+	}
+	if known && offset < old {
+		t.o.Log.Warn("consumer offset went back", "group", group, "topic", topic, "queueId", queueId,
+			"offset", offset, "before", old, "client", by.RemoteAddr())
+	}
+}
+
+// of returns the offsets of a group in a topic, creating them. The names may point into a request: the table
+// keeps copies.
+func (t *Table) of(group, topic string) *queues {
 	k := key{topic, group}
 	t.mu.RLock()
 	q := t.mu.m[k]
 	t.mu.RUnlock()
-	if q == nil {
-		t.mu.Lock()
-		if q = t.mu.m[k]; q == nil {
-			q = &queues{m: make(map[int32]int64)}
-			t.mu.m[k] = q
-		}
-		t.mu.Unlock()
+	if q != nil {
+		return q
 	}
-	q.Lock()
-	q.m[queueId] = offset
-	q.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if q = t.mu.m[k]; q == nil {
+		q = &queues{m: make(map[int32]int64, 4)}
+		t.mu.m[key{strings.Clone(topic), strings.Clone(group)}] = q
+	}
+	return q
 }
 
-// Query returns where group stands in a queue, and whether that is known.
+// Query returns where group stands in a queue, and whether that is known. A negative offset counts as unknown,
+// as everywhere in 4.9.8.
 func (t *Table) Query(group, topic string, queueId int32) (int64, bool) {
 	t.mu.RLock()
 	q := t.mu.m[key{topic, group}]
@@ -71,11 +107,57 @@ func (t *Table) Query(group, topic string, queueId int32) (int64, bool) {
 	q.Lock()
 	offset, ok := q.m[queueId]
 	q.Unlock()
-	if !ok {
+	if !ok || offset < 0 {
 		return -1, false
 	}
 	return offset, true
 }
 
-// Close writes what is not yet written.
-func (t *Table) Close() error { return nil }
+// Offsets are all offsets of a group in a topic, by queue; nil when there are none.
+func (t *Table) Offsets(group, topic string) map[int32]int64 {
+	t.mu.RLock()
+	q := t.mu.m[key{topic, group}]
+	t.mu.RUnlock()
+	if q == nil {
+		return nil
+	}
+	q.Lock()
+	defer q.Unlock()
+	return maps.Clone(q.m)
+}
+
+// Topics are the topics in which a group has an offset, sorted.
+func (t *Table) Topics(group string) []string {
+	return t.list(func(k key) (string, bool) { return k.topic, k.group == group })
+}
+
+// Groups are the groups that have an offset in a topic, sorted.
+func (t *Table) Groups(topic string) []string {
+	return t.list(func(k key) (string, bool) { return k.group, k.topic == topic })
+}
+
+func (t *Table) list(of func(key) (string, bool)) []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var names []string
+	for k := range t.mu.m {
+		if name, ok := of(k); ok {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+// RemoveGroup forgets all offsets of a group.
+func (t *Table) RemoveGroup(group string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k := range t.mu.m {
+		if k.group == group {
+			delete(t.mu.m, k)
+			t.o.Log.Info("consumer offsets removed", "group", k.group, "topic", k.topic)
+		}
+	}
+	t.dirty.Store(true)
+}

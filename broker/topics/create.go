@@ -81,7 +81,6 @@ func (t *Table) CreateBySend(topic, defaultTopic string, queueNums, sysFlag int3
 	}
 	t.createLocked(c)
 	t.mu.Unlock()
-	t.changed(c)
 	return c, true
 }
 
@@ -102,13 +101,14 @@ func (t *Table) CreateBySendBack(topic string, queueNums, perm, sysFlag int32) (
 	}
 	t.createLocked(c)
 	t.mu.Unlock()
-	t.changed(c)
 	return c, true
 }
 
 func (t *Table) createLocked(c *Config) {
+	c.TopicName = strings.Clone(c.TopicName) // it may point into a request
 	t.set(c)
 	t.nextLocked()
+	t.changedLocked(c)
 	t.o.Log.Info("topic created", "topic", c.TopicName, "readQueueNums", c.ReadQueueNums,
 		"writeQueueNums", c.WriteQueueNums, "perm", c.Perm)
 }

@@ -7,24 +7,13 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"rocketd/compat"
+	"rocketd/protocol/body"
 )
 
 // Config is the configuration of one topic. A Config in the table is never changed, only replaced.
-type Config struct {
-	TopicName       string
-	ReadQueueNums   int32
-	WriteQueueNums  int32
-	Perm            int32
-	TopicFilterType string
-	TopicSysFlag    int32
-	Order           bool
-}
-
-// DataVersion tells name servers whether a table has changed.
-type DataVersion struct {
-	Timestamp int64
-	Counter   int64
-}
+type Config = body.TopicConfig
 
 // SingleTag is the filter type of a topic unless it was created with another.
 const SingleTag = "SINGLE_TAG"
@@ -40,26 +29,30 @@ type System struct {
 // Options is what a table needs.
 type Options struct {
 	Path       string // topics.json
+	Files      compat.FileSystem
 	System     System
 	AutoCreate func() bool // autoCreateTopicEnable, as it is now
 	Clock      func() time.Time
 	Log        *slog.Logger
-	// Changed is told of every topic that was created or changed, after the table has it and without a lock.
-	// It must not block. Deleted topics and order flags are not told, as the official broker doesn't.
+	// Changed is told of every topic that was created or changed, under the table's lock: whoever reads the data
+	// version afterwards has been told of all that it covers. It must not block nor call the table. Deleted topics
+	// and order flags are not told, as the official broker doesn't tell name servers.
 	Changed func(*Config)
 }
 
 // Table holds the topics. Lookup may be called from everywhere and takes a stripe's read lock only; changes
-// are made one at a time.
+// are made one at a time. A change is in the file only after Saved has been called: an answer that depends on it
+// waits for that, and one write serves all who wait.
 type Table struct {
 	o      Options
 	system map[string]bool // immutable after Open
+	saver  *compat.Saver
 	seed   maphash.Seed
 	stripe [stripes]stripe
 
 	mu struct { // changes; taken before a stripe's lock
 		sync.Mutex
-		version DataVersion
+		version body.DataVersion
 	}
 }
 
@@ -77,8 +70,12 @@ func Open(o Options) (*Table, error) {
 	for i := range t.stripe {
 		t.stripe[i].m = make(map[string]*Config)
 	}
-	t.mu.version = DataVersion{Timestamp: o.Clock().UnixMilli()}
+	t.mu.version = body.DataVersion{Timestamp: o.Clock().UnixMilli()}
 	t.addSystem()
+	if err := t.load(); err != nil {
+		return nil, err
+	}
+	t.saver = compat.NewSaver(o.Files, o.Path, t.encode, o.Log)
 	return t, nil
 }
 
@@ -108,13 +105,12 @@ func (t *Table) IsSystem(topic string) bool {
 	return t.system[topic] || len(topic) >= len(SystemPrefix) && topic[:len(SystemPrefix)] == SystemPrefix
 }
 
-// nextLocked moves the data version on, as DataVersion#nextVersion.
+// nextLocked moves the data version on.
 func (t *Table) nextLocked() {
-	t.mu.version.Timestamp = t.o.Clock().UnixMilli()
-	t.mu.version.Counter++
+	t.mu.version = t.mu.version.Next(t.o.Clock().UnixMilli())
 }
 
-func (t *Table) changed(c *Config) {
+func (t *Table) changedLocked(c *Config) {
 	if t.o.Changed != nil {
 		t.o.Changed(c)
 	}
@@ -123,10 +119,17 @@ func (t *Table) changed(c *Config) {
 // Put creates or replaces a topic. The change is durable after Saved.
 func (t *Table) Put(c *Config) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.set(c)
 	t.nextLocked()
-	t.mu.Unlock()
-	t.changed(c)
+	t.changedLocked(c)
+}
+
+// Touch moves the data version on, so that name servers take the next registration of all topics.
+func (t *Table) Touch() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.nextLocked()
 }
 
 // Delete removes a topic and tells whether it was there. The change is durable after Saved.
@@ -145,14 +148,14 @@ func (t *Table) Delete(topic string) bool {
 }
 
 // Version is the table's data version.
-func (t *Table) Version() DataVersion {
+func (t *Table) Version() body.DataVersion {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mu.version
 }
 
 // All returns every topic, in no order, and the data version that goes with them.
-func (t *Table) All() ([]*Config, DataVersion) {
+func (t *Table) All() ([]*Config, body.DataVersion) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all []*Config
@@ -166,14 +169,3 @@ func (t *Table) All() ([]*Config, DataVersion) {
 	}
 	return all, t.mu.version
 }
-
-// Saved calls done (nil: nobody waits) once every change made so far is in the file, durably, or with the
-// error that keeps it from being so. It never blocks; done runs on the table's writer.
-func (t *Table) Saved(done func(error)) {
-	if done != nil {
-		done(nil)
-	}
-}
-
-// Close writes what is not yet written.
-func (t *Table) Close() error { return nil }

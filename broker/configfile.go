@@ -1,0 +1,196 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"rocketd/compat"
+	"rocketd/store"
+)
+
+// updatedFile holds, below the store's config folder, what UPDATE_BROKER_CONFIG has changed on a broker that was
+// started without a configuration file. (The official broker writes everything it knows to
+// $HOME/store/config/broker.properties then, and never reads it.)
+const updatedFile = "rocketd.properties"
+
+// ReadConfig reads the configuration file at path ("" = none) over cfg. Keys that the broker does not know are
+// kept: GET_BROKER_CONFIG shows them, New names them in the log. The error names the file, the key and the value.
+func ReadConfig(path string, cfg Config) (Config, error) {
+	if path == "" {
+		return cfg, nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return cfg, err
+	}
+	data, err := os.ReadFile(abs)
+	if err != nil {
+		return cfg, fmt.Errorf("configuration file: %w", err)
+	}
+	cfg.file = abs
+	return cfg.merge(data, abs)
+}
+
+// merge reads properties text over c.
+func (c Config) merge(data []byte, from string) (Config, error) {
+	props, err := compat.ParseProperties(data)
+	if err != nil {
+		return c, fmt.Errorf("%s: %w", from, err)
+	}
+	unknown, err := compat.BindProperties(props, &c)
+	if err != nil {
+		return c, fmt.Errorf("%s: %w", from, err)
+	}
+	c.extra = slices.Clone(c.extra)
+	for _, key := range unknown {
+		value, _ := props.Get(key)
+		c.extra = append(slices.DeleteFunc(c.extra, func(kv compat.KeyValue) bool { return kv.Key == key }),
+			compat.KeyValue{Key: key, Value: value})
+	}
+	return c, nil
+}
+
+// readUpdates reads what an earlier run was told by UPDATE_BROKER_CONFIG; only without a configuration file.
+func (c Config) readUpdates() (Config, error) {
+	if c.file != "" {
+		return c, nil
+	}
+	path := filepath.Join(c.configDir(), updatedFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return c, err
+	}
+	return c.merge(data, path)
+}
+
+// complete fills in what depends on the environment and on other keys, as BrokerStartup of 4.9.8.
+func (c *Config) complete() {
+	c.BrokerName = strings.TrimSpace(c.BrokerName)
+	if c.BrokerName == "" {
+		c.BrokerName = localHostName()
+	}
+	if c.BrokerRole != store.Slave {
+		c.BrokerId = 0
+	}
+	c.HaListenPort = c.ListenPort + 1
+}
+
+// unserved is a setting that asks for what is not served yet: to ignore it would be unsafe.
+type unserved struct {
+	when func(*Config) bool
+	text string
+}
+
+var notServed = []unserved{
+	{func(c *Config) bool { return c.AclEnable },
+		"aclEnable=true: access control is not served yet, and without it everybody would be let in; set aclEnable=false and protect the ports by other means"},
+	{func(c *Config) bool { return c.BrokerRole == store.Slave },
+		"brokerRole=SLAVE: replication is not served yet; run this broker as ASYNC_MASTER, or keep the official broker for slaves"},
+	{func(c *Config) bool { return c.BrokerRole == store.SyncMaster },
+		"brokerRole=SYNC_MASTER: replication is not served yet, and sends would be acknowledged without a copy; set brokerRole=ASYNC_MASTER"},
+	{func(c *Config) bool { return c.EnableDLegerCommitLog },
+		"enableDLegerCommitLog=true: DLedger is not served yet; run this broker without it"},
+	{func(c *Config) bool { return c.DuplicationEnable },
+		"duplicationEnable=true: the official broker's unfinished replication mode is not served"},
+	{func(c *Config) bool { return c.FetchNamesrvAddrByAddressServer },
+		"fetchNamesrvAddrByAddressServer=true: fetching the list of name servers over HTTP is not served; set namesrvAddr"},
+	{func(c *Config) bool { return c.EnablePropertyFilter },
+		"enablePropertyFilter=true: SQL92 filters are not served yet, and subscriptions would get messages that they exclude; set enablePropertyFilter=false"},
+	{func(c *Config) bool { return c.EnableLmq || c.EnableMultiDispatch },
+		"enableLmq/enableMultiDispatch=true: light message queues are not served yet"},
+	{func(c *Config) bool { return strings.TrimSpace(c.MessageStorePlugIn) != "" },
+		"messageStorePlugIn: Java plug-ins can't be loaded; remove the key"},
+}
+
+// tlsMode is tls.server.mode, a system property of the official broker that may also stand in the configuration.
+const tlsMode = "tls.server.mode"
+
+// Validate says what in the configuration keeps the broker from starting, and what to do about it.
+func (c *Config) Validate() error {
+	var all []error
+	for _, r := range notServed {
+		if r.when(c) {
+			all = append(all, errors.New(r.text))
+		}
+	}
+	for _, kv := range c.extra {
+		if kv.Key == tlsMode && strings.EqualFold(strings.TrimSpace(kv.Value), "enforcing") {
+			all = append(all, errors.New("tls.server.mode=enforcing: TLS is not served yet, and plain connections would be taken; remove the key and protect the ports by other means"))
+		}
+	}
+	switch c.FlushDiskType {
+	case store.AsyncFlush, store.SyncFlush:
+	default:
+		all = append(all, fmt.Errorf("flushDiskType=%s: must be ASYNC_FLUSH or SYNC_FLUSH", c.FlushDiskType))
+	}
+	switch c.BrokerRole {
+	case store.AsyncMaster, store.SyncMaster, store.Slave:
+	default:
+		all = append(all, fmt.Errorf("brokerRole=%s: must be ASYNC_MASTER, SYNC_MASTER or SLAVE", c.BrokerRole))
+	}
+	for _, a := range splitNamesrvAddr(c.NamesrvAddr) {
+		if host, port, ok := cutPort(a); !ok || host == "" || port == "" {
+			all = append(all, fmt.Errorf("the Name Server Address[%s] illegal, please set it as follows, \"127.0.0.1:9876;192.168.0.1:9876\"", c.NamesrvAddr))
+			break
+		}
+	}
+	if c.ListenPort < 0 || c.ListenPort > 65534 || c.ListenPort == 1 || c.ListenPort == 2 {
+		all = append(all, fmt.Errorf("listenPort=%d: must leave room for listenPort-2 and listenPort+1", c.ListenPort))
+	}
+	return errors.Join(all...)
+}
+
+// cutPort parts host:port at the last colon.
+func cutPort(addr string) (host, port string, ok bool) {
+	i := strings.LastIndexByte(addr, ':')
+	if i < 0 {
+		return "", "", false
+	}
+	return addr[:i], addr[i+1:], true
+}
+
+// logUnknown names the keys that have no meaning here, once.
+func (c *Config) logUnknown(log *slog.Logger) {
+	if len(c.extra) == 0 {
+		return
+	}
+	keys := make([]string, len(c.extra))
+	for i, kv := range c.extra {
+		keys[i] = kv.Key
+	}
+	log.Warn("configuration keys without a meaning here; kept as they are", "keys", keys)
+}
+
+// Items are all keys with their values in key order, unknown ones too: what GET_BROKER_CONFIG and
+// --printConfigItem show.
+func (c *Config) Items() []compat.KeyValue {
+	items := append(compat.PropertiesOf(c), c.extra...)
+	slices.SortFunc(items, func(a, b compat.KeyValue) int { return strings.Compare(a.Key, b.Key) })
+	return slices.CompactFunc(items, func(a, b compat.KeyValue) bool { return a.Key == b.Key })
+}
+
+// importantKeys are those that the official classes mark as important fields.
+var importantKeys = []string{
+	"namesrvAddr", "brokerIP1", "brokerName", "brokerClusterName", "brokerId", "autoCreateTopicEnable",
+	"autoCreateSubscriptionGroup", "msgTraceTopicName", "traceTopicEnable", "rejectTransactionMessage",
+	"fetchNamesrvAddrByAddressServer", "transactionTimeOut", "transactionCheckMax", "transactionCheckInterval",
+	"aclEnable", "storePathRootDir", "storePathCommitLog", "storePathDLedgerCommitLog",
+	"flushIntervalCommitLog", "commitIntervalCommitLog", "flushCommitLogTimed", "deleteWhen", "fileReservedTime",
+	"maxTransferBytesOnMessageInMemory", "maxTransferCountOnMessageInMemory", "maxTransferBytesOnMessageInDisk",
+	"maxTransferCountOnMessageInDisk", "accessMessageInMemoryMaxRatio", "messageIndexEnable", "messageIndexSafe",
+	"haMasterAddress", "brokerRole", "flushDiskType", "cleanFileForciblyEnable", "transientStorePoolEnable",
+}
+
+// ImportantItems are the keys that --printImportantConfig shows.
+func (c *Config) ImportantItems() []compat.KeyValue {
+	return slices.DeleteFunc(c.Items(), func(kv compat.KeyValue) bool { return !slices.Contains(importantKeys, kv.Key) })
+}

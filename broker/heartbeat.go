@@ -1,0 +1,160 @@
+package broker
+
+import (
+	"rocketd/broker/clients"
+	"rocketd/broker/topics"
+	"rocketd/compat"
+	"rocketd/protocol"
+	"rocketd/protocol/body"
+	"rocketd/protocol/header"
+	"rocketd/remoting"
+)
+
+// heartBeat (34) notes a client's groups. A consumer group that is new here is created, and its retry topic with
+// it; the answer then waits for their files. Members are told of a change before the answer goes out.
+//
+// As ClientManageProcessor#heartBeat of 4.9.8.
+func (b *Broker) heartBeat(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
+	hb := new(body.HeartbeatData)
+	if err := decodeBody(c, hb); err != nil {
+		return nil, err
+	}
+	cmd := c.Command()
+	client := clients.Client{Conn: c.Conn(), ClientId: hb.ClientID, Language: cmd.Language, Version: cmd.Version}
+	var saved waits
+	for i := range hb.ConsumerDataSet {
+		d := &hb.ConsumerDataSet[i]
+		group, created := b.groups.FindOrCreate(d.GroupName)
+		if created {
+			saved.add(b.groups.Saved)
+		}
+		notify := true
+		if group != nil {
+			notify = group.NotifyConsumerIdsChangedEnable
+			var sysFlag int32
+			if d.UnitMode {
+				sysFlag = topics.FlagUnitSub
+			}
+			if _, created := b.topics.CreateBySendBack(topics.RetryTopic(d.GroupName), group.RetryQueueNums,
+				topics.PermRead|topics.PermWrite, sysFlag); created {
+				saved.add(b.topics.Saved)
+			}
+		}
+		if b.consumers.Register(client, d) && notify {
+			b.notifyGroup(d.GroupName)
+		}
+	}
+	for _, d := range hb.ProducerDataSet {
+		b.producers.Register(client, d.GroupName)
+	}
+	if !c.Conn().Active() {
+		// The connection ended meanwhile, and its end may have been dealt with before it was registered.
+		b.connClosed(c.Conn())
+	}
+	return saved.answer(c, c.Success(nil))
+}
+
+// unregisterClient (35) takes a client out of a producer and a consumer group.
+func (b *Broker) unregisterClient(c *remoting.Call, req *header.UnregisterClientRequest) (*protocol.Command, error) {
+	if req.ProducerGroup != "" {
+		b.producers.Unregister(c.Conn(), req.ProducerGroup)
+	}
+	if req.ConsumerGroup != "" {
+		notify := true
+		if group := b.groups.Find(req.ConsumerGroup); group != nil {
+			notify = group.NotifyConsumerIdsChangedEnable
+		}
+		if b.consumers.Unregister(c.Conn(), req.ConsumerGroup) && notify {
+			b.notifyGroup(req.ConsumerGroup)
+		}
+	}
+	return c.Success(&header.Empty{}), nil
+}
+
+// checkClientConfig (46) says whether a subscription's expression can be served: tags can, SQL92 is answered as
+// with enablePropertyFilter=false.
+func (b *Broker) checkClientConfig(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
+	req := new(body.CheckClientRequestBody)
+	if len(c.Command().Body) > 0 {
+		if err := decodeBody(c, req); err != nil {
+			return nil, err
+		}
+	}
+	if s := req.SubscriptionData; s != nil && s.ExpressionType != "" && s.ExpressionType != "TAG" {
+		return nil, protocol.Errorf(protocol.SystemError,
+			"The broker does not support consumer to filter message by %s", s.ExpressionType)
+	}
+	return c.Success(nil), nil
+}
+
+// consumerList (38) names the clients of a consumer group: what each client shares out the queues by.
+func (b *Broker) consumerList(c *remoting.Call, req *header.GetConsumerListByGroupRequest) (*protocol.Command, error) {
+	if g := b.consumers.Group(req.ConsumerGroup); g != nil {
+		if ids := g.ClientIds(); len(ids) > 0 {
+			return withBody(c.Success(&header.Empty{}), &body.GetConsumerListByGroupResponseBody{ConsumerIdList: ids})
+		}
+	}
+	// The official answer has its header class, so no error without one.
+	return c.Answer(protocol.SystemError, "no consumer for this group, "+req.ConsumerGroup, &header.Empty{}), nil
+}
+
+// notifyGroup tells the members of a group (40) that it has changed; they share out the queues anew.
+func (b *Broker) notifyGroup(group string) {
+	g := b.consumers.Group(group)
+	if g == nil || !b.config().NotifyConsumerIdsChangedEnable {
+		return
+	}
+	for _, conn := range g.Conns() {
+		req := protocol.NewRequest(protocol.NotifyConsumerIdsChanged,
+			&header.NotifyConsumerIdsChangedRequest{ConsumerGroup: group}, nil)
+		if err := conn.Oneway(req); err != nil {
+			b.log.Debug("consumer not notified", "group", group, "client", conn.RemoteAddr(), "err", err)
+		}
+	}
+}
+
+// connClosed is told by the servers that a connection has ended.
+func (b *Broker) connClosed(conn *remoting.Conn) {
+	b.producers.OnClose(conn)
+	for _, group := range b.consumers.OnClose(conn) {
+		b.notifyGroup(group)
+	}
+	b.pathClosed(conn)
+}
+
+// scanClients closes the connections of clients that have not been heard of for too long.
+func (b *Broker) scanClients() {
+	for _, conn := range b.producers.Scan() {
+		conn.Close()
+	}
+	expired, left := b.consumers.Scan()
+	for _, conn := range expired {
+		conn.Close()
+	}
+	for _, group := range left {
+		b.notifyGroup(group)
+	}
+}
+
+// decodeBody reads a request's JSON body. A body that is absent or broken is answered SYSTEM_ERROR, like the
+// official server's exception.
+func decodeBody(c *remoting.Call, into any) error {
+	data := c.Command().Body
+	if len(data) == 0 {
+		return protocol.Errorf(protocol.SystemError, "the request has no body")
+	}
+	if err := compat.Unmarshal(data, into); err != nil {
+		return protocol.Errorf(protocol.SystemError, "the request's body can't be read: %v", err)
+	}
+	return nil
+}
+
+// withBody puts v as JSON into an answer.
+func withBody(answer *protocol.Command, v any) (*protocol.Command, error) {
+	data, err := compat.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	answer.Body = data
+	return answer, nil
+}

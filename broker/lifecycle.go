@@ -1,0 +1,123 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"rocketd/broker/clients"
+)
+
+// firstRegistration is how long Start waits for the name servers to know the broker: a client that is started
+// next finds it. One that is down does not hold up the start.
+const firstRegistration = time.Second
+
+// Start starts the store, opens the ports and registers at the name servers.
+func (b *Broker) Start() error {
+	b.store.Start()
+	if err := b.startPath(); err != nil {
+		return err
+	}
+	if err := b.server.Start(); err != nil {
+		return err
+	}
+	b.port.Store(uint32(b.server.Port()))
+	if err := b.fast.Start(); err != nil {
+		return err
+	}
+	b.wg.Add(1)
+	go b.housekeeping()
+	b.registrar.start()
+	ctx, cancel := context.WithTimeout(context.Background(), firstRegistration)
+	defer cancel()
+	b.registrar.waitFirst(ctx)
+	return nil
+}
+
+// housekeeping runs what is due by the clock until Close: samples of the counters, offsets to their file, clients
+// that have gone silent.
+func (b *Broker) housekeeping() {
+	defer b.wg.Done()
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	scan := time.NewTicker(clients.ScanPeriod)
+	defer scan.Stop()
+	save := time.NewTicker(time.Duration(max(100, b.config().FlushConsumerOffsetInterval)) * time.Millisecond)
+	defer save.Stop()
+	b.stats.tick(b.clock())
+	for {
+		select {
+		case <-b.stop:
+			return
+		case <-second.C:
+			b.stats.tick(b.clock())
+		case <-scan.C:
+			b.scanClients()
+		case <-save.C:
+			b.offsets.Save()
+		}
+	}
+}
+
+// Close ends the broker in the order that loses nothing and leaves nobody waiting:
+//
+//  1. name servers forget it, so clients that look now go elsewhere;
+//  2. no new connections, no new writes;
+//  3. held pulls are answered;
+//  4. delayed messages and tables are saved, the store is flushed and closed;
+//  5. answers that wait are sent, connections are closed.
+//
+// When ctx ends it stops waiting for peers, but still does the rest.
+func (b *Broker) Close(ctx context.Context) error {
+	close(b.stop)
+	b.wg.Wait()
+	b.registrar.close(ctx)
+	b.server.StopAccepting()
+	b.fast.StopAccepting()
+	b.answerHeld(ctx)
+	errs := []error{b.closePath()}
+	errs = append(errs, b.store.Close())
+	errs = append(errs, b.server.Close(ctx), b.fast.Close(ctx))
+	b.lanes.close()
+	b.client.Close()
+	errs = append(errs, b.closeTables())
+	return errors.Join(errs...)
+}
+
+func (b *Broker) closeTables() error {
+	var errs []error
+	if b.offsets != nil {
+		errs = append(errs, b.offsets.Close())
+	}
+	if b.groups != nil {
+		errs = append(errs, b.groups.Close())
+	}
+	if b.topics != nil {
+		errs = append(errs, b.topics.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// abandon gives back what a New that failed has opened.
+func (b *Broker) abandon() {
+	b.lanes.close()
+	b.client.Close()
+	if b.store != nil {
+		_ = b.store.Close()
+	}
+	_ = b.closeTables()
+}
+
+// Summary is what a started broker says of itself in one line.
+func (b *Broker) Summary() []any {
+	cfg := b.config()
+	namesrv := strings.Join(splitNamesrvAddr(cfg.NamesrvAddr), ";")
+	if namesrv == "" {
+		namesrv = "none"
+	}
+	return []any{
+		"broker", cfg.BrokerName, "cluster", cfg.BrokerClusterName, "addr", b.Addr(), "port", b.server.Port(),
+		"fastPort", b.fast.Port(), "haPortReserved", cfg.HaListenPort, "store", cfg.StorePathRootDir, "namesrv", namesrv,
+	}
+}

@@ -1,0 +1,79 @@
+package offsets
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"rocketd/compat"
+	"rocketd/protocol/body"
+)
+
+// separator parts topic and group in the file's keys. No topic can hold it; a group may.
+const separator = "@"
+
+// load reads consumerOffset.json, or its .bak.
+func (t *Table) load() error {
+	from, err := compat.LoadConfigFile(t.o.Files, t.o.Path, t.decode)
+	if err != nil {
+		return fmt.Errorf("consumer offsets: %w", err)
+	}
+	if from != "" {
+		t.o.Log.Info("consumer offsets loaded", "file", from)
+	}
+	return nil
+}
+
+func (t *Table) decode(data []byte) error {
+	w := new(body.ConsumerOffsetSerializeWrapper)
+	if err := compat.Unmarshal(data, w); err != nil {
+		return err
+	}
+	if w.OffsetTable == nil {
+		return fmt.Errorf("no offsetTable")
+	}
+	for name, offsets := range w.OffsetTable {
+		topic, group, ok := strings.Cut(name, separator)
+		if !ok {
+			t.o.Log.Warn("consumer offsets of a strange key left out", "key", name)
+			continue
+		}
+		q := &queues{m: make(map[int32]int64, len(offsets))}
+		maps.Copy(q.m, offsets)
+		t.mu.m[key{topic, group}] = q
+	}
+	return nil
+}
+
+// Wrapper is the whole table in the form of the file and of GET_ALL_CONSUMER_OFFSET. Each topic and group is
+// taken at one moment, the table is not.
+func (t *Table) Wrapper() *body.ConsumerOffsetSerializeWrapper {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	w := &body.ConsumerOffsetSerializeWrapper{OffsetTable: make(map[string]map[int32]int64, len(t.mu.m))}
+	for k, q := range t.mu.m {
+		q.Lock()
+		w.OffsetTable[k.topic+separator+k.group] = maps.Clone(q.m)
+		q.Unlock()
+	}
+	return w
+}
+
+func (t *Table) encode() ([]byte, error) { return compat.MarshalPretty(t.Wrapper()) }
+
+// Save has the file written when anything was committed since the last time; it does not wait.
+func (t *Table) Save() {
+	if t.dirty.Swap(false) {
+		t.saver.Changed(func(err error) {
+			if err != nil {
+				t.dirty.Store(true)
+			}
+		})
+	}
+}
+
+// Close writes what is not yet written and ends the writer.
+func (t *Table) Close() error {
+	t.Save()
+	return t.saver.Close()
+}

@@ -1,0 +1,176 @@
+package broker
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"rocketd/compat"
+	"rocketd/protocol"
+	"rocketd/protocol/body"
+	"rocketd/protocol/header"
+	"rocketd/remoting"
+)
+
+// runtimeInfo (28) is what `mqadmin brokerStatus` and `clusterList` show: texts by key, in the formats of 4.9.8
+// (spec/bodies.md, "Runtime info keys"). Keys of queues in front of thread pools tell of lanes here; sends and
+// pulls have none, so their sizes and waits are 0.
+func (b *Broker) runtimeInfo(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
+	cfg, s := b.config(), &b.stats
+	now := b.clock()
+	table := make(map[string]string, 64)
+	number := func(key string, v int64) { table[key] = strconv.FormatInt(v, 10) }
+
+	table["brokerVersionDesc"] = "V4_9_8"
+	number("brokerVersion", int64(protocol.ServerVersion))
+	number("bootTimestamp", b.boot.UnixMilli())
+	table["runtime"] = formatRuntime(now.Sub(b.boot))
+
+	// Rates and sums.
+	table["putTps"] = s.tps(func(x sample) int64 { return x.put })
+	table["getFoundTps"] = s.tps(func(x sample) int64 { return x.found })
+	table["getMissTps"] = s.tps(func(x sample) int64 { return x.miss })
+	table["getTransferedTps"] = s.tps(func(x sample) int64 { return x.transferred })
+	table["getTotalTps"] = s.totalTps()
+	times := max(1, s.putTimes.Load()) // compat: 1 when nothing was put
+	number("putMessageTimesTotal", times)
+	number("putMessageSizeTotal", s.putBytes.Load())
+	number("putMessageFailedTimes", s.putFailed.Load())
+	number("putMessageEntireTimeMax", s.putTimeMax.Load())
+	number("getMessageEntireTimeMax", s.getTimeMax.Load())
+	number("dispatchMaxBuffer", 0)
+	table["putMessageAverageSize"] = javaDouble(float64(s.putBytes.Load()) / float64(times))
+	table["putMessageDistributeTime"] = s.distributeTime()
+	table["putLatency99"] = fmt.Sprintf("%.2f", s.putLatency(0.99))
+	table["putLatency999"] = fmt.Sprintf("%.2f", s.putLatency(0.999))
+	putYesterday, putToday, getYesterday, getToday := s.mornings()
+	number("msgPutTotalYesterdayMorning", putYesterday)
+	number("msgPutTotalTodayMorning", putToday)
+	number("msgPutTotalTodayNow", s.putTimes.Load())
+	number("msgGetTotalYesterdayMorning", getYesterday)
+	number("msgGetTotalTodayMorning", getToday)
+	number("msgGetTotalTodayNow", s.transferred.Load())
+
+	// Queues of requests.
+	number("sendThreadPoolQueueSize", 0)
+	number("sendThreadPoolQueueCapacity", int64(cfg.SendThreadPoolQueueCapacity))
+	number("pullThreadPoolQueueSize", 0)
+	number("pullThreadPoolQueueCapacity", int64(cfg.PullThreadPoolQueueCapacity))
+	number("queryThreadPoolQueueSize", int64(b.lanes.query.Queued()))
+	number("queryThreadPoolQueueCapacity", int64(b.lanes.query.Capacity()))
+	number("EndTransactionQueueSize", 0)
+	number("EndTransactionThreadPoolQueueCapacity", int64(cfg.EndTransactionPoolQueueCapacity))
+	number("sendThreadPoolQueueHeadWaitTimeMills", 0)
+	number("pullThreadPoolQueueHeadWaitTimeMills", 0)
+	number("queryThreadPoolQueueHeadWaitTimeMills", 0)
+	number("pageCacheLockTimeMills", 0)
+	number("startAcceptSendRequestTimeStamp", cfg.StartAcceptSendRequestTimeStamp)
+
+	// The store.
+	number("dispatchBehindBytes", b.store.DispatchBehind())
+	number("commitLogMinOffset", b.store.MinPhyOffset())
+	number("commitLogMaxOffset", b.store.MaxPhyOffset())
+	number("earliestMessageTimeStamp", b.oldestTime())
+	number("remainTransientStoreBufferNumbs", math.MaxInt32)
+	table["remainHowManyDataToFlush"] = "0 B"
+	b.diskInfo(cfg, table)
+	b.delayStats(func(key, value string) { table[key] = value })
+	return withBody(c.Success(nil), &body.KVTable{Table: table})
+}
+
+// oldestTime is the store time (ms) of the oldest message in the log, -1 when there is none.
+func (b *Broker) oldestTime() int64 {
+	at := b.store.MinPhyOffset()
+	if at >= b.store.MaxPhyOffset() {
+		return -1
+	}
+	m, err := b.store.Message(at)
+	if err != nil {
+		return -1
+	}
+	return m.StoreTimestamp
+}
+
+// diskInfo tells how full the disks are: as shares of 1, and in words.
+func (b *Broker) diskInfo(cfg *Config, table map[string]string) {
+	log := cfg.StorePathCommitLog
+	if log == "" {
+		log = filepath.Join(cfg.StorePathRootDir, "commitlog")
+	}
+	share := func(dir string) string { return javaDouble(math.Round(b.diskUsed(dir)*100) / 100) }
+	table["commitLogDiskRatio"] = share(log)
+	table["commitLogDiskRatio_"+log] = table["commitLogDiskRatio"]
+	table["consumeQueueDiskRatio"] = share(cfg.StorePathRootDir)
+	if used, free, err := b.fs.Usage(cfg.StorePathRootDir); err == nil && used < 1 {
+		total := float64(free) / (1 - used)
+		table["commitLogDirCapacity"] = fmt.Sprintf("Total : %s, Free : %s.", byteCount(total), byteCount(float64(free)))
+	}
+}
+
+// diskUsed is the used share (0 to 1) of the disk that holds dir, -1 when that can't be told, as
+// UtilAll#getDiskPartitionSpaceUsedPercent.
+func (b *Broker) diskUsed(dir string) float64 {
+	used, _, err := b.fs.Usage(dir)
+	if err != nil {
+		return -1
+	}
+	return used
+}
+
+// byteCount is a number of bytes for people, with binary units, as MixAll#humanReadableByteCount.
+func byteCount(n float64) string {
+	const units = "KMGTPE"
+	if n < 1024 {
+		return fmt.Sprintf("%d B", int64(n))
+	}
+	i := -1
+	for n >= 1024 && i < len(units)-1 {
+		n /= 1024
+		i++
+	}
+	return fmt.Sprintf("%.1f %ciB", n, units[i])
+}
+
+// formatRuntime is a duration as the official broker tells its age.
+func formatRuntime(d time.Duration) string {
+	s := int64(d / time.Second)
+	return fmt.Sprintf("[ %d days, %d hours, %d minutes, %d seconds ]", s/86400, s%86400/3600, s%3600/60, s%60)
+}
+
+func javaDouble(v float64) string { return string(compat.AppendDouble(nil, v)) }
+
+// putTimeNames are the names of putMessageDistributeTime's intervals.
+var putTimeNames = [...]string{
+	"[<=0ms]", "[0~10ms]", "[10~50ms]", "[50~100ms]", "[100~200ms]", "[200~500ms]", "[500ms~1s]",
+	"[1~2s]", "[2~3s]", "[3~4s]", "[4~5s]", "[5~10s]", "[10s~]",
+}
+
+// distributeTime is how many puts took how long.
+func (s *stats) distributeTime() string {
+	var text strings.Builder
+	for i, name := range putTimeNames {
+		fmt.Fprintf(&text, "%s:%d ", name, s.distribution[i].Load())
+	}
+	return text.String()
+}
+
+// putLatency is an upper bound (ms) for the given share of all puts.
+func (s *stats) putLatency(share float64) float64 {
+	var all int64
+	for i := range s.distribution {
+		all += s.distribution[i].Load()
+	}
+	if all == 0 {
+		return 0
+	}
+	var below int64
+	for i, bound := range putTimeBounds {
+		if below += s.distribution[i].Load(); float64(below) >= share*float64(all) {
+			return float64(bound)
+		}
+	}
+	return float64(s.putTimeMax.Load())
+}
