@@ -3,32 +3,185 @@ package remoting
 import (
 	"context"
 	"net/netip"
+	"sync/atomic"
 	"time"
+
+	"rocketd/protocol"
 )
 
-// Conn is one connection, accepted or dialled.
-type Conn struct{ skeleton struct{} }
+// Conn is one connection, accepted or dialled. It carries requests both ways.
+type Conn struct {
+	owner         *endpoint
+	in            input
+	sock          socket
+	remote, local netip.AddrPort
 
-// RemoteAddr is the peer's address.
-func (c *Conn) RemoteAddr() netip.AddrPort { panic("skeleton") }
+	// Reading. Only the goroutine of the connection's OnRequest touches this.
+	sniffed  bool             // the first byte has been looked at
+	mark     int              // unread bytes when a wait for input began
+	scratch  Command          // the header being decoded
+	slab     []protocol.Field // room for the ext fields of the next requests
+	run      uint32           // number of the run in progress or of the last one
+	runCalls int              // requests of this run
+	runBytes int              // bytes of this run
+	group    *group           // of the batch
+	batch    batch            // neighbouring calls collected, nil = none
+	inBatch  int              // how many
+	consumed atomic.Int64     // bytes taken from the input; others only read it
+
+	// Writing, and requests of ours. Anyone.
+	out     writeQueue
+	written atomic.Int64 // bytes that the socket has taken
+	pending pendingTable
+
+	// Requests taken up and not yet answered, and the bytes of their frames. Anyone.
+	held, heldBytes atomic.Int64
+
+	// The end. Whoever sets reason first ends it.
+	reason   atomic.Pointer[CloseReason]
+	reported atomic.Bool // Events.Connected was called, so Events.Closed is due
+
+	// Only the sweep touches this.
+	lastCount  int64     // bytes read and written at the last look
+	lastChange time.Time // when that was another number
+}
+
+// RemoteAddr is the peer's address; an IPv4 address is one also when it came in IPv6 form.
+func (c *Conn) RemoteAddr() netip.AddrPort { return c.remote }
 
 // LocalAddr is our address of the connection.
-func (c *Conn) LocalAddr() netip.AddrPort { panic("skeleton") }
+func (c *Conn) LocalAddr() netip.AddrPort { return c.local }
 
 // Active tells whether it is still open.
-func (c *Conn) Active() bool { panic("skeleton") }
+func (c *Conn) Active() bool { return c.reason.Load() == nil && c.sock.IsActive() }
 
 // Call sends a request to the peer and waits for its answer, at most timeout. Not for inline handlers.
 func (c *Conn) Call(ctx context.Context, req *Command, timeout time.Duration) (*Command, error) {
-	panic("skeleton")
+	type result struct {
+		cmd *Command
+		err error
+	}
+	answer := make(chan result, 1)
+	opaque, err := c.request(req, timeout, func(cmd *Command, err error) { answer <- result{cmd, err} })
+	if err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case r := <-answer:
+		return r.cmd, r.err
+	case <-timer.C:
+		err = ErrTimeout
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if c.pending.take(opaque) == nil {
+		r := <-answer // it came at the same moment
+		return r.cmd, r.err
+	}
+	return nil, err
 }
 
-// Go sends a request to the peer and calls done, once, with the answer or an error; never waits.
-func (c *Conn) Go(req *Command, timeout time.Duration, done func(*Command, error)) { panic("skeleton") }
+// Go sends a request to the peer and calls done, once, with the answer or an error; never waits. done
+// runs on the connection's goroutine, the sweep's, or the caller's own, and may not wait. A time-out is
+// noticed within half a second.
+func (c *Conn) Go(req *Command, timeout time.Duration, done func(*Command, error)) {
+	if _, err := c.request(req, timeout, done); err != nil {
+		done(nil, err)
+	}
+}
+
+// request registers and queues a request. After an error done is not called.
+func (c *Conn) request(req *Command, timeout time.Duration, done func(*Command, error)) (opaque int32, err error) {
+	if c.queueFull() {
+		return 0, ErrQueueFull
+	}
+	opaque, ok := c.pending.add(c.owner.now().Add(timeout), done)
+	if !ok {
+		return 0, ErrClosed
+	}
+	if err := c.enqueue(req, 0, opaque, requestFlag(req), req.Serialize); err != nil && c.pending.take(opaque) != nil {
+		return 0, err
+	}
+	return opaque, nil
+}
 
 // Oneway queues a request that gets no answer; never waits. The error says the connection is closed or
 // its queue is full.
-func (c *Conn) Oneway(req *Command) error { panic("skeleton") }
+func (c *Conn) Oneway(req *Command) error {
+	if c.queueFull() {
+		return ErrQueueFull
+	}
+	return c.enqueue(req, 0, c.pending.next(), requestFlag(req)|protocol.FlagOneway, req.Serialize)
+}
 
-// Close closes the connection; Events.Closed follows.
-func (c *Conn) Close() { panic("skeleton") }
+func requestFlag(req *Command) int32 { return req.Flag &^ protocol.FlagResponse }
+
+func (c *Conn) queueFull() bool {
+	limit := c.owner.limits.queuedBusy
+	return limit > 0 && c.out.bytes.Load() > limit
+}
+
+// Close closes the connection; Events.Closed follows, on another goroutine. What is queued is dropped.
+func (c *Conn) Close() { c.end(ClosedHere) }
+
+// end closes the connection for a reason; only the first counts. It may be called with any lock held:
+// the rest happens on other goroutines.
+func (c *Conn) end(reason CloseReason) {
+	if c.reason.CompareAndSwap(nil, &reason) {
+		// netpoll may run the end right here, in which the owner is told.
+		go c.sock.Close()
+	}
+}
+
+// closed is netpoll's word that the connection is over: nothing is read any more, and OnRequest will not
+// run again. It comes once. The socket is still ours until it returns.
+func (c *Conn) closed() {
+	byPeer := ClosedByPeer
+	c.reason.CompareAndSwap(nil, &byPeer)
+	c.closeQueue()
+	c.pending.end()
+	c.owner.remove(c)
+}
+
+// pend counts a request whose answer will come later.
+func (c *Conn) pend(size int64) {
+	c.heldBytes.Add(size)
+	held := c.held.Add(1)
+	if limit := c.owner.limits.pendingClose; limit > 0 && held > limit {
+		c.end(ClosedOverload)
+	}
+}
+
+func (c *Conn) unpend(size int64) {
+	c.held.Add(-1)
+	c.heldBytes.Add(-size)
+}
+
+// overloaded tells whether requests are refused now.
+func (c *Conn) overloaded() bool {
+	l := &c.owner.limits
+	return l.unreadBusy > 0 && int64(c.in.Len())+c.heldBytes.Load() > l.unreadBusy ||
+		l.pendingBusy > 0 && c.held.Load() >= l.pendingBusy ||
+		l.queuedBusy > 0 && c.out.bytes.Load() > l.queuedBusy
+}
+
+// sweep looks after the connection from time to time.
+func (c *Conn) sweep(now time.Time) {
+	c.pending.expire(now)
+	l := &c.owner.limits
+	if l.unreadClose > 0 && int64(c.in.Len()) > l.unreadClose {
+		c.end(ClosedOverload) // its handler is stuck, else it would have answered SYSTEM_BUSY
+		return
+	}
+	// What has arrived counts, read or not: the half of a frame may come slowly.
+	count := c.consumed.Load() + int64(c.in.Len()) + c.written.Load()
+	if count != c.lastCount || c.lastChange.IsZero() {
+		c.lastCount, c.lastChange = count, now
+		return
+	}
+	if l.idle > 0 && now.Sub(c.lastChange) > l.idle {
+		c.end(ClosedIdle)
+	}
+}

@@ -1,98 +1,134 @@
 // Package remoting moves frames: a server and a client of the RocketMQ remoting protocol on netpoll,
 // connections that carry requests both ways, routes from request codes to handlers, and bounded lanes
 // for handlers that may be slow. It knows nothing of what the requests mean.
+//
+// The way of a request: netpoll calls serve (reader.go) on a goroutine of the connection, which takes
+// all complete frames, decodes and dispatches each. Handlers of the lane Inline run right there, those
+// of HandleRun for all neighbouring requests at once, others in their lane. Answers are encoded into the
+// connection's write queue (queue.go), which is written once at the end of the run, or by a task of the
+// connection when another goroutine answers, or the peer does not read. So nobody waits for a peer, and
+// what a peer makes us keep is bounded (config.go).
+//
+// Locks: a writeQueue's mu, a pendingTable's and an endpoint's are leaves: nothing is called with one
+// held. A writeQueue's writing is held during system calls that may wait for the peer, only by the one
+// who flushes, and by the connection's end.
 package remoting
 
 import (
 	"context"
 	"log/slog"
-	"time"
-)
+	"sync"
 
-// ServerConfig is what a listening server can be told; keys and defaults as NettyServerConfig of 4.9.8.
-type ServerConfig struct {
-	ListenPort                      int    // TCP port; 0 = the system chooses (tests)
-	BindAddress                     string // "" = all addresses
-	ServerChannelMaxIdleTimeSeconds int    // s without a byte read or written until a connection is closed; 120
-	ServerSocketBacklog             int    // listen backlog; 1024
-	FrameMaxLength                  int    // bytes, length field included; protocol.MaxFrame
-	// Bounds of one connection; past the first of each pair requests are answered SYSTEM_BUSY without
-	// being run, past the second the connection is closed.
-	UnreadBytesBusy, UnreadBytesClose         int64
-	PendingRequestsBusy, PendingRequestsClose int   // requests taken and not yet answered
-	QueuedBytesBusy, QueuedBytesClose         int64 // answers that the peer does not read
-	MaxConnections                            int   // further connections are closed at once; 0 = no bound
-}
-
-// DefaultServerConfig returns the official defaults and our bounds.
-func DefaultServerConfig() ServerConfig { panic("skeleton") }
-
-// Events tells the owner about connections. Each func may be nil; they run on a connection's goroutine
-// or the sweep's and must not block.
-type Events struct {
-	Connected func(*Conn)
-	Closed    func(*Conn, CloseReason) // exactly once for each connection that was reported
-}
-
-// CloseReason says why a connection ended.
-type CloseReason string
-
-// The reasons.
-const (
-	ClosedByPeer   CloseReason = "closed by peer"
-	ClosedIdle     CloseReason = "idle"
-	ClosedBadFrame CloseReason = "bad frame"
-	ClosedOverload CloseReason = "overload"
-	ClosedHere     CloseReason = "closed by server"
+	"github.com/cloudwego/netpoll"
 )
 
 // Server listens on one port and serves the routes of one Mux.
-type Server struct{ skeleton struct{} }
+type Server struct {
+	cfg  ServerConfig
+	end  *endpoint
+	log  *slog.Logger
+	ln   *listener
+	loop netpoll.EventLoop // netpoll keeps only its address: it must live as long as the poller knows it
+
+	stopOnce sync.Once
+	accepts  chan struct{} // closed when no further connection will come
+	full     rateLog
+}
 
 // NewServer makes a server; Start opens the port.
 func NewServer(cfg ServerConfig, mux *Mux, events Events, log *slog.Logger) *Server {
-	panic("skeleton")
+	s := &Server{cfg: cfg, end: newEndpoint(cfg.limits(), mux, events, log), log: log, accepts: make(chan struct{})}
+	s.full.every = s.end.badLog.every
+	return s
 }
 
 // Start listens. The error names the address and says how to change it when it is taken.
-func (s *Server) Start() error { panic("skeleton") }
+func (s *Server) Start() error {
+	ln, err := listen(s.cfg)
+	if err != nil {
+		return err
+	}
+	ln.full = func() bool { return s.end.limits.connections > 0 && s.end.count() >= s.end.limits.connections }
+	ln.refused = s.refuse
+	loop, err := netpoll.NewEventLoop(onRequest, netpoll.WithOnPrepare(s.onPrepare), netpoll.WithOnConnect(s.onConnect))
+	if err != nil {
+		ln.Close()
+		return err
+	}
+	s.ln, s.loop = ln, loop
+	go func() {
+		defer close(s.accepts)
+		if err := loop.Serve(ln); err != nil && !ln.stopped.Load() {
+			s.log.Error("accepting ended", "addr", ln.Addr(), "error", err)
+		}
+	}()
+	return nil
+}
+
+// connKey is the key of a connection in its context.
+type connKey struct{}
+
+// onPrepare meets a connection before netpoll reads from it; it runs on a poller.
+func (s *Server) onPrepare(nc netpoll.Connection) context.Context {
+	c := s.end.open(nc)
+	if c == nil {
+		nc.Close()
+		return context.Background()
+	}
+	return context.WithValue(context.Background(), connKey{}, c)
+}
+
+// onConnect runs on the connection's goroutine, before the first onRequest.
+func (s *Server) onConnect(ctx context.Context, _ netpoll.Connection) context.Context {
+	if c, ok := ctx.Value(connKey{}).(*Conn); ok {
+		s.end.connected(c)
+	}
+	return ctx
+}
+
+func onRequest(ctx context.Context, nc netpoll.Connection) error {
+	if c, ok := ctx.Value(connKey{}).(*Conn); ok {
+		c.serve()
+		return nil
+	}
+	return nc.Close()
+}
+
+func (s *Server) refuse(reason string) {
+	s.end.stats.refused.Add(1)
+	if n, ok := s.full.allow(s.end.now()); ok {
+		s.log.Warn("connection refused", "reason", reason, "open", s.end.count(), "unlogged", n)
+	}
+}
 
 // Port is the port it listens on, after Start.
-func (s *Server) Port() int { panic("skeleton") }
+func (s *Server) Port() int { return s.ln.port() }
 
 // Connections returns the number of open connections.
-func (s *Server) Connections() int { panic("skeleton") }
+func (s *Server) Connections() int { return s.end.count() }
+
+// Stats returns the counters.
+func (s *Server) Stats() Stats { return s.end.stats.stats() }
 
 // StopAccepting closes the listener; open connections go on. Used first in an orderly stop.
-func (s *Server) StopAccepting() { panic("skeleton") }
-
-// Close waits until queued answers are written (bounded by ctx), then closes every connection.
-func (s *Server) Close(ctx context.Context) error { panic("skeleton") }
-
-// ClientConfig is what an outgoing side can be told; keys as NettyClientConfig of 4.9.8.
-type ClientConfig struct {
-	ConnectTimeoutMillis            int // 3000
-	ClientChannelMaxIdleTimeSeconds int // 120
-	FrameMaxLength                  int
-	ClientCloseSocketIfTimeout      bool // true
+func (s *Server) StopAccepting() {
+	if s.ln == nil {
+		return
+	}
+	s.stopOnce.Do(func() {
+		// The poller sees that the socket is shut, forgets it, and Serve returns. netpoll's own Shutdown
+		// would close connections that wait for an answer.
+		if err := s.ln.stop(); err != nil {
+			s.log.Error("listener does not stop", "addr", s.ln.Addr(), "error", err)
+		}
+		<-s.accepts
+		s.ln.Close()
+	})
 }
 
-// DefaultClientConfig returns the official defaults.
-func DefaultClientConfig() ClientConfig { panic("skeleton") }
-
-// Client dials servers by address and keeps one connection to each.
-type Client struct{ skeleton struct{} }
-
-// NewClient makes a client. mux serves requests that arrive on its connections (nil: none).
-func NewClient(cfg ClientConfig, mux *Mux, log *slog.Logger) *Client { panic("skeleton") }
-
-// Call sends req to addr ("host:port") and waits for the answer, at most timeout.
-func (c *Client) Call(ctx context.Context, addr string, req *Command, timeout time.Duration) (*Command, error) {
-	panic("skeleton")
+// Close waits until queued answers are written (bounded by ctx), then closes every connection. It
+// returns when each has ended, an error when a handler did not end in time.
+func (s *Server) Close(ctx context.Context) error {
+	s.StopAccepting()
+	return s.end.close(ctx)
 }
-
-// Oneway sends req to addr and waits for nothing but the connection.
-func (c *Client) Oneway(ctx context.Context, addr string, req *Command) error { panic("skeleton") }
-
-// Close closes all its connections and stops its goroutines.
-func (c *Client) Close() { panic("skeleton") }

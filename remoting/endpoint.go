@@ -1,0 +1,270 @@
+package remoting
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cloudwego/netpoll"
+)
+
+// sweepEvery is the distance of two looks at each connection: idle ones, those whose bounds are passed
+// while their handler is stuck, and requests of ours whose time is over.
+const sweepEvery = 250 * time.Millisecond
+
+// Events tells the owner about connections. Each func may be nil; they run on a connection's goroutine
+// or the sweep's and must not block.
+type Events struct {
+	Connected func(*Conn)
+	Closed    func(*Conn, CloseReason) // exactly once for each connection that was reported
+}
+
+// CloseReason says why a connection ended.
+type CloseReason string
+
+// The reasons.
+const (
+	ClosedByPeer   CloseReason = "closed by peer"
+	ClosedIdle     CloseReason = "idle"
+	ClosedBadFrame CloseReason = "bad frame"
+	ClosedOverload CloseReason = "overload"
+	ClosedHere     CloseReason = "closed by server"
+)
+
+// Stats are the counters of a server or client since its start.
+type Stats struct {
+	Accepted       int64 // connections opened
+	Refused        int64 // connections closed at once: bound of connections, or no descriptor left
+	ClosedIdle     int64 // connections closed because nothing was read or written
+	ClosedOverload int64 // connections closed because a second bound was passed
+	BadFrames      int64 // connections closed because of what they sent
+	Busy           int64 // requests answered SYSTEM_BUSY by a bound or a full lane
+	LateAnswers    int64 // answers for which nobody waited any more
+	Panics         int64 // handlers that panicked
+}
+
+// counters are the live form of Stats.
+type counters struct {
+	accepted, refused, idle, overload, badFrames, busy, lateAnswers, panics atomic.Int64
+}
+
+func (c *counters) stats() Stats {
+	return Stats{
+		Accepted: c.accepted.Load(), Refused: c.refused.Load(), ClosedIdle: c.idle.Load(),
+		ClosedOverload: c.overload.Load(), BadFrames: c.badFrames.Load(), Busy: c.busy.Load(),
+		LateAnswers: c.lateAnswers.Load(), Panics: c.panics.Load(),
+	}
+}
+
+// endpoint is what all connections of one server or one client share: their bounds, their routes, and
+// the sweep that looks after them.
+type endpoint struct {
+	limits limits
+	mux    *Mux // nil = requests are not answered
+	events Events
+	log    *slog.Logger
+	now    func() time.Time
+	stats  counters
+	badLog rateLog
+	tlsLog rateLog
+
+	mu struct {
+		sync.Mutex
+		conns   map[*Conn]struct{}
+		closing bool
+		empty   chan struct{} // closed when closing and the last connection has ended
+	}
+
+	sweepOnce sync.Once
+	sweepStop chan struct{}
+	sweepDone chan struct{} // nil until the sweep runs; guarded by mu
+}
+
+func newEndpoint(l limits, mux *Mux, events Events, log *slog.Logger) *endpoint {
+	e := &endpoint{limits: l, mux: mux, events: events, log: log, now: time.Now, sweepStop: make(chan struct{})}
+	e.badLog.every, e.tlsLog.every = time.Second, time.Minute
+	e.mu.conns = map[*Conn]struct{}{}
+	e.mu.empty = make(chan struct{})
+	return e
+}
+
+// open makes a connection of a netpoll one that nobody reads yet. It is nil when the endpoint closes; the
+// caller then closes nc.
+func (e *endpoint) open(nc netpoll.Connection) *Conn {
+	// The time-outs bound the wait for the rest of a frame and for a peer that does not read. They are
+	// the idle time: a connection that is idle for longer is closed anyway.
+	nc.SetReadTimeout(e.limits.idle)
+	nc.SetWriteTimeout(e.limits.idle)
+	sock, remote, local := newPollSocket(nc)
+	c := &Conn{owner: e, in: nc.Reader(), sock: sock, remote: remote, local: local}
+	nc.AddCloseCallback(func(netpoll.Connection) error {
+		c.closed()
+		return nil
+	})
+	if !e.add(c) {
+		return nil
+	}
+	return c
+}
+
+func (e *endpoint) add(c *Conn) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mu.closing {
+		return false
+	}
+	e.mu.conns[c] = struct{}{}
+	e.stats.accepted.Add(1)
+	if e.sweepDone == nil {
+		e.sweepDone = make(chan struct{})
+		go e.sweepLoop(e.sweepDone)
+	}
+	return true
+}
+
+// connected reports a connection to the owner.
+func (e *endpoint) connected(c *Conn) {
+	c.reported.Store(true)
+	if e.events.Connected != nil {
+		e.events.Connected(c)
+	}
+}
+
+// remove is the end of a connection.
+func (e *endpoint) remove(c *Conn) {
+	reason := *c.reason.Load()
+	switch reason {
+	case ClosedIdle:
+		e.stats.idle.Add(1)
+	case ClosedOverload:
+		e.stats.overload.Add(1)
+		e.log.Warn("connection closed: overload", "remote", c.remote, "unread", c.in.Len(), "pending", c.held.Load(), "queued", c.out.bytes.Load())
+	}
+	if c.reported.Load() && e.events.Closed != nil {
+		e.events.Closed(c, reason)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.mu.conns, c)
+	e.emptyLocked()
+}
+
+func (e *endpoint) emptyLocked() {
+	if e.mu.closing && len(e.mu.conns) == 0 {
+		select {
+		case <-e.mu.empty:
+		default:
+			close(e.mu.empty)
+		}
+	}
+}
+
+func (e *endpoint) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.mu.conns)
+}
+
+func (e *endpoint) connections() []*Conn {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	conns := make([]*Conn, 0, len(e.mu.conns))
+	for c := range e.mu.conns {
+		conns = append(conns, c)
+	}
+	return conns
+}
+
+// unknown answers a request without a route.
+func (e *endpoint) unknown(c *Call) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			c.caught(reason)
+		}
+	}()
+	if e.mux == nil || e.mux.unknown == nil {
+		c.Drop()
+		return
+	}
+	if cmd := e.mux.unknown(c); cmd != nil {
+		c.Reply(cmd)
+		return
+	}
+	c.Drop()
+}
+
+func (e *endpoint) sweepLoop(done chan struct{}) {
+	defer close(done)
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-e.sweepStop:
+			return
+		case <-ticker.C:
+			e.sweep(e.now())
+		}
+	}
+}
+
+func (e *endpoint) sweep(now time.Time) {
+	for _, c := range e.connections() {
+		c.sweep(now)
+	}
+}
+
+// close writes what is queued, closes every connection, waits for their ends and stops the sweep.
+func (e *endpoint) close(ctx context.Context) error {
+	e.mu.Lock()
+	e.mu.closing = true
+	e.emptyLocked()
+	e.mu.Unlock()
+
+	conns := e.connections()
+	for _, c := range conns {
+		select {
+		case <-c.drained():
+		case <-ctx.Done():
+		}
+	}
+	for _, c := range conns {
+		c.Close()
+	}
+	var err error
+	select {
+	case <-e.mu.empty:
+	case <-ctx.Done():
+		err = fmt.Errorf("%d connections still in a handler: %w", e.count(), ctx.Err())
+	}
+	e.sweepOnce.Do(func() { close(e.sweepStop) })
+	e.mu.Lock()
+	done := e.sweepDone
+	e.mu.Unlock()
+	if done != nil {
+		<-done
+	}
+	return err
+}
+
+// rateLog lets one event in a while through and counts the others.
+type rateLog struct {
+	every time.Duration
+	mu    sync.Mutex
+	last  time.Time
+	muted int
+}
+
+// allow tells whether to log now, and how many events were not logged since the last.
+func (r *rateLog) allow(now time.Time) (muted int, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.last.IsZero() && now.Sub(r.last) < r.every {
+		r.muted++
+		return 0, false
+	}
+	muted, r.last, r.muted = r.muted, now, 0
+	return muted, true
+}

@@ -1,0 +1,339 @@
+package remoting
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime/debug"
+
+	"rocketd/protocol"
+)
+
+// A run is what a connection does between two flushes. It is ended, and its answers sent, when no
+// further frame is complete, and also after this many requests or bytes.
+const (
+	runMaxCalls = 256
+	runMaxBytes = 1 << 20
+)
+
+// Ext fields are cut from slabs: a request with a dozen of them costs no allocation of its own.
+const (
+	slabFields = 64
+	slabLeft   = 20 // with less room a new slab is begun
+)
+
+// tlsHandshake is the first byte of a TLS connection; no frame that is allowed begins with it.
+const tlsHandshake = 0x16
+
+// frameError says why a frame is no frame. The connection is then closed without an answer.
+type frameError struct{ reason string }
+
+// Error implements error.
+func (e *frameError) Error() string { return e.reason }
+
+func badFrame(format string, args ...any) error { return &frameError{fmt.Sprintf(format, args...)} }
+
+// frame is a frame whose header has been taken from the input, and whose body is still there.
+type frame struct {
+	form   protocol.SerializeType
+	header string
+	body   int // bytes
+}
+
+// serve is OnRequest: it takes all that is in the input. It returns with bytes unread only after closing
+// the connection, because netpoll would call it again at once, for ever.
+func (c *Conn) serve() {
+	defer func() {
+		if reason := recover(); reason != nil {
+			c.owner.log.Error("connection panic", "remote", c.remote, "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
+			c.end(ClosedBadFrame)
+			c.sock.Close()
+		}
+	}()
+	c.beginRun()
+	if err := c.takeFrames(); err != nil {
+		c.endRun()
+		c.in.Release()
+		c.fail(err)
+	}
+}
+
+// takeFrames serves frames until the input is empty.
+func (c *Conn) takeFrames() error {
+	for {
+		f, whole, err := c.next(false)
+		if err == nil && !whole {
+			c.endRun()
+			c.in.Release()
+			if c.in.Len() == 0 {
+				return nil
+			}
+			// Half a frame. The wait holds this goroutine and none of others.
+			f, _, err = c.next(true)
+			c.beginRun()
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.take(f); err != nil {
+			return err
+		}
+		if c.runCalls >= runMaxCalls || c.runBytes >= runMaxBytes {
+			c.endRun()
+			c.in.Release()
+			c.beginRun()
+		}
+		if c.reason.Load() != nil {
+			return ErrClosed
+		}
+	}
+}
+
+// next takes the head of the next frame. Without wait it does so only when the whole frame is there.
+func (c *Conn) next(wait bool) (f frame, whole bool, err error) {
+	if !wait && c.in.Len() < 4 {
+		return f, false, nil
+	}
+	c.mark = c.in.Len()
+	p, err := c.peek(4)
+	if err != nil {
+		return f, false, err
+	}
+	if !c.sniffed {
+		c.sniffed = true
+		if p[0] == tlsHandshake {
+			return f, false, errTLS
+		}
+	}
+	length := int(binary.BigEndian.Uint32(p))
+	if length < 4 || length > c.owner.limits.frame-4 {
+		return f, false, badFrame("length %d", length)
+	}
+	if !wait && c.in.Len() < 4+length {
+		return f, false, nil
+	}
+	if p, err = c.peek(8); err != nil {
+		return f, false, err
+	}
+	f.form = protocol.SerializeType(p[4])
+	head := int(p[5])<<16 | int(p[6])<<8 | int(p[7])
+	f.body = length - 4 - head
+	if f.form != protocol.JSON && f.form != protocol.Binary {
+		return f, false, badFrame("serialize type %d", p[4])
+	}
+	if f.body < 0 {
+		return f, false, badFrame("header length %d in a frame of %d", head, length)
+	}
+	if err = c.skip(8); err != nil {
+		return f, false, err
+	}
+	if head > 0 {
+		if f.header, err = c.readString(head); err != nil {
+			return f, false, err
+		}
+	}
+	c.consume(8 + head)
+	return f, true, nil
+}
+
+// take serves one frame.
+func (c *Conn) take(f frame) error {
+	if cap(c.slab) < slabLeft {
+		c.slab = make([]protocol.Field, 0, slabFields)
+	}
+	cmd := &c.scratch
+	*cmd = Command{Fields: c.slab, Serialize: f.form}
+	if err := protocol.DecodeHeader(f.form, f.header, cmd); err != nil {
+		return badFrame("header: %v", err)
+	}
+	cmd.Serialize = f.form
+	if n := len(cmd.Fields); n > 0 {
+		cmd.Fields, c.slab = cmd.Fields[:n:n], cmd.Fields[n:]
+	} else {
+		cmd.Fields = nil
+	}
+	size := 8 + len(f.header) + f.body
+	c.runCalls++
+	c.runBytes += size
+
+	refused := !cmd.IsResponse() && c.overloaded()
+	if f.body > 0 {
+		var err error
+		if refused {
+			err = c.skip(f.body)
+		} else {
+			cmd.Body, err = c.readBinary(f.body)
+		}
+		if err != nil {
+			return err
+		}
+		c.consume(f.body)
+	}
+	switch {
+	case cmd.IsResponse():
+		c.deliver(cmd)
+	case refused:
+		c.refuse(cmd)
+	default:
+		c.dispatch(cmd, int64(size))
+	}
+	return nil
+}
+
+// deliver gives an answer to whoever waits for it.
+func (c *Conn) deliver(cmd *Command) {
+	c.endBatch()
+	done := c.pending.take(cmd.Opaque)
+	if done == nil {
+		c.owner.stats.lateAnswers.Add(1)
+		c.owner.log.Debug("late answer", "remote", c.remote, "opaque", cmd.Opaque, "code", cmd.Code)
+		return
+	}
+	answer := *cmd
+	done(&answer, nil)
+}
+
+// refuse answers a request that came past the bounds.
+func (c *Conn) refuse(cmd *Command) {
+	c.owner.stats.busy.Add(1)
+	if !cmd.IsOneway() {
+		c.enqueue(busyAnswer(), c.run, cmd.Opaque, protocol.FlagResponse, cmd.Serialize)
+	}
+}
+
+// dispatch runs a request or gives it to its lane.
+func (c *Conn) dispatch(cmd *Command, size int64) {
+	r := c.owner.mux.find(cmd.Code)
+	var call *Call
+	if r != nil {
+		call = r.make()
+	} else {
+		call = &Call{}
+	}
+	call.conn, call.route, call.command, call.size = c, r, *cmd, size
+	if cmd.IsOneway() {
+		call.state.Store(callAnswered)
+	}
+	switch {
+	case r == nil:
+		c.endBatch()
+		call.run = c.run
+		c.owner.unknown(call)
+	case r.group != nil:
+		call.run = c.run
+		c.join(call)
+	case r.lane == Inline:
+		c.endBatch()
+		call.run = c.run
+		r.serve(call)
+	default:
+		c.endBatch()
+		call.pend()
+		if !r.lane.submit(call) {
+			c.owner.stats.busy.Add(1)
+			call.Reply(busyAnswer())
+		}
+	}
+}
+
+// join adds a call to the batch of its group.
+func (c *Conn) join(call *Call) {
+	if c.batch != nil && c.group != call.route.group {
+		c.endBatch()
+	}
+	if err := call.route.bind(call); err != nil {
+		call.ReplyError(err)
+		return
+	}
+	if c.batch == nil {
+		c.group, c.batch, c.inBatch = call.route.group, call.route.group.take(), 0
+	}
+	c.batch.add(call)
+	if c.inBatch++; c.inBatch >= runMaxCalls {
+		c.endBatch()
+	}
+}
+
+// endBatch runs what was collected.
+func (c *Conn) endBatch() {
+	if b := c.batch; b != nil {
+		c.batch, c.group = nil, nil
+		b.serve()
+	}
+}
+
+func (c *Conn) consume(n int) { c.consumed.Add(int64(n)) }
+
+// peek, skip, readString and readBinary wait for n bytes. The wait may take longer than the read
+// time-out as long as bytes arrive.
+
+func (c *Conn) peek(n int) (p []byte, err error) {
+	for {
+		if p, err = c.in.Peek(n); err == nil || !c.progress(err) {
+			return p, err
+		}
+	}
+}
+
+func (c *Conn) skip(n int) (err error) {
+	for {
+		if err = c.in.Skip(n); err == nil || !c.progress(err) {
+			return err
+		}
+	}
+}
+
+func (c *Conn) readString(n int) (s string, err error) {
+	for {
+		if s, err = c.in.ReadString(n); err == nil || !c.progress(err) {
+			return s, err
+		}
+	}
+}
+
+func (c *Conn) readBinary(n int) (p []byte, err error) {
+	for {
+		if p, err = c.in.ReadBinary(n); err == nil || !c.progress(err) {
+			return p, err
+		}
+	}
+}
+
+// progress tells whether a read that timed out should go on.
+func (c *Conn) progress(err error) bool {
+	if !isReadTimeout(err) {
+		return false
+	}
+	now := c.in.Len()
+	came := now != c.mark
+	c.mark = now
+	return came
+}
+
+// errTLS says that a connection began with a TLS handshake.
+var errTLS = &frameError{"TLS handshake"}
+
+// fail ends the connection after an error of the frame loop.
+func (c *Conn) fail(err error) {
+	e := c.owner
+	switch bad, isBad := err.(*frameError); {
+	case bad == errTLS:
+		e.stats.badFrames.Add(1)
+		if n, ok := e.tlsLog.allow(e.now()); ok {
+			e.log.Warn("TLS handshake closed: this port speaks plain remoting only", "remote", c.remote, "unlogged", n)
+		}
+		c.end(ClosedBadFrame)
+	case isBad:
+		e.stats.badFrames.Add(1)
+		if n, ok := e.badLog.allow(e.now()); ok {
+			e.log.Warn("bad frame, connection closed", "remote", c.remote, "error", bad.reason, "unlogged", n)
+		}
+		c.end(ClosedBadFrame)
+	case isReadTimeout(err):
+		c.end(ClosedIdle)
+	default:
+		c.end(ClosedByPeer)
+	}
+	// In OnRequest, netpoll only notes it and ends the connection when OnRequest has returned; without
+	// it, it would call again for the bytes that are left.
+	c.sock.Close()
+}
