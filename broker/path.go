@@ -2,42 +2,146 @@ package broker
 
 import (
 	"context"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"time"
 
+	"rocketd/broker/delay"
+	"rocketd/broker/longpoll"
+	"rocketd/broker/topics"
+	"rocketd/compat"
+	"rocketd/protocol"
+	"rocketd/protocol/body"
 	"rocketd/remoting"
 	"rocketd/store"
 )
 
 // messagePath is what the message path owns in a broker beside the store: held pulls, delayed messages.
-type messagePath struct{}
+type messagePath struct {
+	levels delay.Levels                // fixed at New
+	held   *longpoll.Holder            // made at New, runs from Start on
+	delay  atomic.Pointer[delay.Delay] // made at Start
+	env    atomic.Pointer[sendEnv]     // what sends take from the configuration in force
+}
+
+// Bounds of held pulls: how many at once, and how often the official scan looks at them.
+const (
+	heldLimit  = 1 << 20
+	scanPeriod = 5 * time.Second
+)
+
+// messageRoutes adds the routes of the message path.
+func (b *Broker) messageRoutes(m *remoting.Mux) {
+	l := &b.lanes
+
+	// Sending.
+	remoting.HandleRun(m, []protocol.RequestCode{protocol.SendMessage, protocol.SendMessageV2, protocol.SendBatchMessage}, b.send)
+	remoting.Handle(m, protocol.ConsumerSendMsgBack, l.query, b.sendBack)
+
+	// Consuming.
+	remoting.Handle(m, protocol.PullMessage, l.inline, b.pull)
+	remoting.Handle(m, protocol.QueryConsumerOffset, l.inline, b.queryConsumerOffset)
+	remoting.Handle(m, protocol.UpdateConsumerOffset, l.inline, b.updateConsumerOffset)
+	remoting.Handle(m, protocol.GetMaxOffset, l.inline, b.maxOffset)
+	remoting.Handle(m, protocol.GetMinOffset, l.inline, b.minOffset)
+	remoting.Handle(m, protocol.SearchOffsetByTimestamp, l.query, b.searchOffset)
+	remoting.Handle(m, protocol.GetEarliestMsgStoretime, l.query, b.earliestTime)
+	remoting.Handle(m, protocol.LockBatchMQ, l.inline, b.lockBatch)
+	remoting.Handle(m, protocol.UnlockBatchMQ, l.inline, b.unlockBatch)
+
+	// Looking for messages.
+	remoting.Handle(m, protocol.QueryMessage, l.query, b.queryMessage)
+	remoting.Handle(m, protocol.ViewMessageById, l.query, b.viewMessage)
+}
 
 // openPath makes the message path's parts; the tables are open, the store is not. Called by New.
-func (b *Broker) openPath() error { return nil }
+func (b *Broker) openPath() (err error) {
+	if b.path.levels, err = delay.ParseLevels(b.config().MessageDelayLevel); err != nil {
+		return err
+	}
+	b.path.held = longpoll.New(longpoll.Options{
+		Clock:     b.clock,
+		MaxOffset: func(topic string, queueId int32) int64 { return b.store.MaxOffset(topic, queueId) },
+		ScanPeriod: func() time.Duration {
+			if cfg := b.config(); !cfg.LongPollingEnable {
+				return time.Duration(max(1, cfg.ShortPollingTimeMills)) * time.Millisecond
+			}
+			return scanPeriod
+		},
+		Workers: runtime.GOMAXPROCS(0),
+		Limit:   heldLimit,
+	})
+	return nil
+}
 
 // startPath starts them; the store has started, the ports are not open yet. Called by Start.
-func (b *Broker) startPath() error { return nil }
+func (b *Broker) startPath() error {
+	cfg := b.config()
+	d, err := delay.Open(delay.Options{
+		Levels: b.path.levels, Store: b.store, Clock: b.clock, Log: b.log, Files: b.files,
+		Path:       filepath.Join(cfg.configDir(), "delayOffset.json"),
+		SavePeriod: time.Duration(cfg.FlushDelayOffsetInterval) * time.Millisecond,
+		Delivered:  func(p *store.Put) { b.stats.put(1, int64(p.Size), 0) },
+	})
+	if err != nil {
+		return err
+	}
+	b.path.delay.Store(d)
+	d.Start()
+	b.path.held.Start()
+	return nil
+}
 
 // answerHeld answers every held pull with PULL_NOT_FOUND and its own offset as nextBeginOffset, and holds none
-// from now on. Called by Close, before the ports close.
-func (b *Broker) answerHeld(ctx context.Context) {}
+// from now on. Called by Close, before the ports close. It never waits for a peer.
+func (b *Broker) answerHeld(context.Context) { b.path.held.Close() }
 
 // closePath ends the message path's goroutines and saves its state; the store is still open. Called by Close.
-func (b *Broker) closePath() error { return nil }
+func (b *Broker) closePath() error {
+	if d := b.path.delay.Load(); d != nil {
+		return d.Close()
+	}
+	return nil
+}
 
-// arrive is the store's Arrive: a message can be pulled now.
-func (b *Broker) arrive(a store.Arrival) {}
+// arrive is the store's Arrive: a message can be pulled now. It runs on the dispatcher's goroutine.
+func (b *Broker) arrive(a store.Arrival) {
+	if a.Topic == topics.Schedule {
+		if d := b.path.delay.Load(); d != nil {
+			d.Arrived(a.QueueId)
+		}
+	}
+	b.path.held.Arrive(a.Topic, a.QueueId, a.QueueOffset, a.TagsCode, a.Properties)
+}
 
 // deliverTime is the store's DeliverTime: when a delayed message is due (ms).
-func (b *Broker) deliverTime(level int, storeTimestamp int64) int64 { return storeTimestamp }
+func (b *Broker) deliverTime(level int, storeTimestamp int64) int64 {
+	return b.path.levels.DeliverTime(level, storeTimestamp)
+}
 
 // pathClosed is told that a connection has ended.
-func (b *Broker) pathClosed(conn *remoting.Conn) {}
+func (b *Broker) pathClosed(conn *remoting.Conn) { b.path.held.OwnerGone(conn) }
 
 // delayStats adds scheduleMessageOffset_<level> = "delivered,max" for every level that has an offset
 // (GET_BROKER_RUNTIME_INFO).
-func (b *Broker) delayStats(add func(key, value string)) {}
+func (b *Broker) delayStats(add func(key, value string)) {
+	d := b.path.delay.Load()
+	if d == nil {
+		return
+	}
+	for level, offset := range d.Offsets() {
+		add("scheduleMessageOffset_"+strconv.Itoa(int(level)), strconv.FormatInt(offset, 10)+","+
+			strconv.FormatInt(b.store.MaxOffset(topics.Schedule, level-1), 10))
+	}
+}
 
 // delayOffsets is the body of GET_ALL_DELAY_OFFSET.
-func (b *Broker) delayOffsets() ([]byte, error) { return nil, nil }
-
-// messageRoutes adds the routes of the message path.
-func (b *Broker) messageRoutes(m *remoting.Mux) {}
+func (b *Broker) delayOffsets() ([]byte, error) {
+	w := &body.DelayOffsetSerializeWrapper{OffsetTable: map[int32]int64{}}
+	if d := b.path.delay.Load(); d != nil {
+		w.OffsetTable = d.Offsets()
+	}
+	return compat.Marshal(w)
+}

@@ -1,0 +1,354 @@
+package delay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"rocketd/compat"
+	"rocketd/protocol/message"
+	"rocketd/store"
+	"rocketd/store/commitlog"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeStore has the queues of SCHEDULE_TOPIC_XXXX and what was delivered from them.
+type fakeStore struct {
+	mu        sync.Mutex
+	queues    map[int32][]store.Entry
+	first     map[int32]int64 // minimum offset of a queue
+	messages  map[int64]message.Message
+	delivered []copied
+	runs      []int
+	fail      func(*message.Message) error
+	readErr   error
+	phy       int64
+	flushed   func(done func(error))
+}
+
+type copied struct {
+	message.Message
+	at time.Time
+}
+
+func newStore() *fakeStore {
+	return &fakeStore{queues: map[int32][]store.Entry{}, first: map[int32]int64{}, messages: map[int64]message.Message{}}
+}
+
+// wait puts a message of a level into its queue, due at the given time.
+func (s *fakeStore) wait(level int, due time.Time, body, properties string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := int32(level - 1)
+	s.phy += 100
+	s.messages[s.phy] = message.Message{Topic: message.TopicSchedule, QueueId: q, Body: []byte(body), Properties: properties, PhyOffset: s.phy,
+		Flag: 7, SysFlag: message.Compressed, BornTimestamp: 11, ReconsumeTimes: 2, QueueOffset: int64(len(s.queues[q]))}
+	s.queues[q] = append(s.queues[q], store.Entry{PhyOffset: s.phy, Size: 100, TagsCode: due.UnixMilli()})
+}
+
+func (s *fakeStore) MinOffset(topic string, q int32) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first[q]
+}
+
+func (s *fakeStore) MaxOffset(topic string, q int32) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int64(len(s.queues[q]))
+}
+
+func (s *fakeStore) Entry(topic string, q int32, offset int64) (store.Entry, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if topic != message.TopicSchedule || offset < s.first[q] || offset >= int64(len(s.queues[q])) {
+		return store.Entry{}, false
+	}
+	return s.queues[q][offset], true
+}
+
+func (s *fakeStore) Message(phy int64) (message.Message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.readErr != nil {
+		return message.Message{}, s.readErr
+	}
+	m, ok := s.messages[phy]
+	if !ok {
+		return m, commitlog.ErrNotFound
+	}
+	return m, nil
+}
+
+func (s *fakeStore) Put(run []*store.Put) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs = append(s.runs, len(run))
+	for _, p := range run {
+		if s.fail != nil {
+			if p.Err = s.fail(p.Message); p.Err != nil {
+				continue
+			}
+		}
+		s.phy += 100
+		p.PhyOffset, p.End = s.phy, s.phy+100
+		s.delivered = append(s.delivered, copied{*p.Message, time.Now()})
+	}
+}
+
+func (s *fakeStore) WaitFlushed(end int64, timeout time.Duration, done func(error)) {
+	if s.flushed != nil {
+		s.flushed(done)
+		return
+	}
+	done(nil)
+}
+
+func (s *fakeStore) bodies() (all []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.delivered {
+		all = append(all, string(c.Body))
+	}
+	return all
+}
+
+func open(t *testing.T, s *fakeStore, path string, clock func() time.Time) *Delay {
+	t.Helper()
+	levels, err := ParseLevels(official)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(Options{Levels: levels, Store: s, Clock: clock, Files: compat.OSFiles, Path: path, SavePeriod: 10 * time.Second,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func properties(topic string, queueId int) string {
+	return fmt.Sprintf("REAL_TOPIC\x01%s\x02DELAY\x013\x02TAGS\x01TagA\x02REAL_QID\x01%d", topic, queueId)
+}
+
+// TestOnTime: messages go out when they are due, to the ms, in order, whether they were there at the start or
+// came later.
+func TestOnTime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "delayOffset.json")
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore()
+		start := time.Now()
+		s.wait(3, start.Add(10*time.Second), "a", properties("T", 2))
+		s.wait(3, start.Add(10*time.Second), "b", properties("%RETRY%g", 0))
+		s.wait(3, start.Add(10*time.Second+7*time.Millisecond), "c", properties("T", 1))
+		s.wait(1, start.Add(time.Second), "first", properties("U", 0))
+		d := open(t, s, path, time.Now)
+		d.Start()
+		defer d.Close()
+		time.Sleep(3 * time.Second)
+		s.wait(2, start.Add(8*time.Second), "late", properties("T", 0))
+		d.Arrived(1)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		want := []struct {
+			body, topic string
+			queueId     int32
+			at          time.Duration
+		}{
+			{"first", "U", 0, time.Second}, {"late", "T", 0, 8 * time.Second},
+			{"a", "T", 2, 10 * time.Second}, {"b", "%RETRY%g", 0, 10 * time.Second}, {"c", "T", 1, 10*time.Second + 7*time.Millisecond},
+		}
+		if len(s.delivered) != len(want) {
+			t.Fatalf("delivered %q", s.bodies())
+		}
+		for i, w := range want {
+			g := s.delivered[i]
+			if string(g.Body) != w.body || g.Topic != w.topic || g.QueueId != w.queueId || g.at.Sub(start) != w.at {
+				t.Errorf("%d: %s to %s/%d after %v, want %+v", i, g.Body, g.Topic, g.QueueId, g.at.Sub(start), w)
+			}
+		}
+		// The copy is the message as it was sent, its text untouched.
+		g := s.delivered[2]
+		if g.Properties != properties("T", 2) || g.Flag != 7 || g.SysFlag != message.Compressed || g.BornTimestamp != 11 || g.ReconsumeTimes != 2 {
+			t.Errorf("the copy: %+v", g.Message)
+		}
+	})
+}
+
+func TestClockMovedBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "delayOffset.json")
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore()
+		now := time.Now()
+		s.wait(2, now.Add(5*time.Second+time.Millisecond), "more than one delay ahead", properties("T", 0))
+		s.wait(3, now.Add(10*time.Second), "one delay ahead", properties("T", 0))
+		d := open(t, s, path, time.Now)
+		d.Start()
+		defer d.Close()
+		synctest.Wait()
+		if got := s.bodies(); len(got) != 1 || got[0] != "more than one delay ahead" {
+			t.Fatalf("delivered at once: %q", got)
+		}
+	})
+}
+
+// TestClockMovedForward: a step of the clock shows within a second, though the timer was set for longer.
+func TestClockMovedForward(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "delayOffset.json")
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore()
+		var mu sync.Mutex
+		var step time.Duration
+		clock := func() time.Time { mu.Lock(); defer mu.Unlock(); return time.Now().Add(step) }
+		s.wait(18, time.Now().Add(2*time.Hour), "x", properties("T", 0))
+		d := open(t, s, path, clock)
+		d.Start()
+		defer d.Close()
+		time.Sleep(time.Minute)
+		mu.Lock()
+		step = 3 * time.Hour
+		mu.Unlock()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if len(s.bodies()) != 1 {
+			t.Fatal("not delivered within a second after the clock's step")
+		}
+	})
+}
+
+// TestDiscard: what can't be delivered is passed over; what is gone too.
+func TestDiscard(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "delayOffset.json")
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore()
+		due := time.Now()
+		s.wait(1, due, "half", properties(message.TopicTransHalf, 0))
+		s.wait(1, due, "no topic", "DELAY\x011\x02REAL_QID\x010")
+		s.wait(1, due, "no queue", "REAL_TOPIC\x01T")
+		s.wait(1, due, "bad queue", "REAL_TOPIC\x01T\x02REAL_QID\x01x")
+		s.wait(1, due, "gone", properties("T", 0))
+		delete(s.messages, s.phy)
+		s.wait(1, due, "good", properties("T", 0))
+		d := open(t, s, path, time.Now)
+		d.Start()
+		defer d.Close()
+		synctest.Wait()
+		if got := s.bodies(); len(got) != 1 || got[0] != "good" {
+			t.Fatalf("delivered %q", got)
+		}
+		if at := d.Offsets()[1]; at != 6 {
+			t.Errorf("place %d, want 6", at)
+		}
+	})
+}
+
+// TestFailures: a message that can't be stored or read holds back those behind it and is tried again.
+func TestFailures(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "delayOffset.json")
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore()
+		for i := range 5 {
+			s.wait(1, time.Now(), fmt.Sprint(i), properties("T", 0))
+		}
+		// At first 2 alone is refused, which 3 and 4 of its run don't know.
+		s.fail = func(m *message.Message) error {
+			if string(m.Body) == "2" {
+				return commitlog.ErrTooLarge
+			}
+			return nil
+		}
+		d := open(t, s, path, time.Now)
+		d.Start()
+		defer d.Close()
+		synctest.Wait()
+		if at := d.Offsets()[1]; at != 2 {
+			t.Fatalf("place %d, want 2", at)
+		}
+		time.Sleep(10 * time.Second) // nothing behind it is stored again and again
+		synctest.Wait()
+		if got := s.bodies(); fmt.Sprint(got) != "[0 1 3 4]" {
+			t.Fatalf("delivered %v", got)
+		}
+		s.mu.Lock()
+		s.fail = nil
+		s.mu.Unlock()
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		if got := s.bodies(); fmt.Sprint(got) != "[0 1 3 4 2 3 4]" { // at least once, in order from the one that failed
+			t.Fatalf("delivered %v", got)
+		}
+		s.mu.Lock()
+		s.readErr = errors.New("input/output error")
+		s.mu.Unlock()
+		s.wait(1, time.Now(), "5", properties("T", 0))
+		d.Arrived(0)
+		time.Sleep(time.Second)
+		s.mu.Lock()
+		s.readErr = nil
+		s.mu.Unlock()
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		if got := s.bodies(); got[len(got)-1] != "5" || d.Offsets()[1] != 6 {
+			t.Fatalf("delivered %v, place %d", got, d.Offsets()[1])
+		}
+	})
+}
+
+// TestBurst: a backlog goes out in bounded runs.
+func TestBurst(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "delayOffset.json")
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore()
+		const n = 10 * runCount
+		for i := range n {
+			s.wait(4, time.Now(), fmt.Sprint(i), properties("T", 0))
+		}
+		d := open(t, s, path, time.Now)
+		d.Start()
+		defer d.Close()
+		synctest.Wait()
+		got := s.bodies()
+		if len(got) != n {
+			t.Fatalf("%d delivered", len(got))
+		}
+		for i, b := range got {
+			if b != fmt.Sprint(i) {
+				t.Fatalf("place %d has %s", i, b)
+			}
+		}
+		for _, r := range s.runs {
+			if r > runCount {
+				t.Errorf("a run of %d", r)
+			}
+		}
+		if len(s.runs) > 11 {
+			t.Errorf("%d runs for %d messages", len(s.runs), n)
+		}
+	})
+}
+
+func BenchmarkDeliver(b *testing.B) {
+	s := newStore()
+	for range runCount {
+		s.wait(1, time.Now().Add(-time.Second), "0123456789", properties("T", 0))
+	}
+	levels, _ := ParseLevels(official)
+	d := &Delay{o: Options{Levels: levels, Store: s, Clock: time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}}
+	l := newLevel(d, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.delivered, s.runs = s.delivered[:0], s.runs[:0]
+		l.offset.Store(0)
+		l.turn()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/runCount, "ns/message")
+}

@@ -1,0 +1,277 @@
+package broker
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"rocketd/broker/filter"
+	"rocketd/broker/groups"
+	"rocketd/broker/longpoll"
+	"rocketd/broker/topics"
+	"rocketd/protocol"
+	"rocketd/protocol/body"
+	"rocketd/protocol/header"
+	"rocketd/remoting"
+	"rocketd/store"
+)
+
+// Behaviour: PULL_MESSAGE, as PullMessageProcessor of 4.9.8: its checks in its order with its remarks. A pull that
+// finds nothing and may be suspended is held (heldpull.go); a held pull goes on as a second pass, which neither
+// holds nor commits an offset.
+//
+// Not yet: SQL92 is refused, as with enablePropertyFilter=false; slaves don't serve.
+
+// Bits of a pull's sysFlag (PullSysFlag of 4.9.8).
+const (
+	pullCommitOffset int32 = 1
+	pullSuspend      int32 = 2
+	pullSubscription int32 = 4
+)
+
+// pull serves the first pass of a pull.
+func (b *Broker) pull(c *remoting.Call, req *header.PullMessageRequest) (*protocol.Command, error) {
+	p, err := b.checkPull(c, req)
+	if err != nil {
+		return err.answer(c), nil
+	}
+	got := b.readPull(req, p)
+	var answer *protocol.Command
+	if code := pullCode(got.Status, req.QueueOffset); code != protocol.PullNotFound ||
+		req.SysFlag&pullSuspend == 0 || !b.hold(c, req, p) {
+		answer = b.answerPull(c, req, p, &got, code)
+	}
+	if req.SysFlag&pullCommitOffset != 0 {
+		b.offsets.Commit(c.Conn(), p.group.GroupName, p.topic.TopicName, req.QueueId, req.CommitOffset)
+	}
+	return answer, nil
+}
+
+// pullAgain serves the second pass of a pull that was held.
+func (b *Broker) pullAgain(c *remoting.Call, req *header.PullMessageRequest) *protocol.Command {
+	p, err := b.checkPull(c, req)
+	if err != nil {
+		return err.answer(c)
+	}
+	got := b.readPull(req, p)
+	return b.answerPull(c, req, p, &got, pullCode(got.Status, req.QueueOffset))
+}
+
+// checkedPull is what the checks of a pull find out.
+type checkedPull struct {
+	group *groups.Config
+	topic *topics.Config
+	tags  *filter.Tags // nil: every message
+}
+
+// refusal is a pull's error: answered with empty ext fields, for the official answer has its header class.
+type refusal struct {
+	code   protocol.ResponseCode
+	remark string
+}
+
+func (r *refusal) answer(c *remoting.Call) *protocol.Command {
+	return c.Answer(r.code, r.remark, &header.Empty{})
+}
+
+// checkPull makes the checks that come before the store is read.
+func (b *Broker) checkPull(c *remoting.Call, req *header.PullMessageRequest) (checkedPull, *refusal) {
+	var p checkedPull
+	cfg := b.config()
+	if !topics.Readable(cfg.BrokerPermission) {
+		return p, &refusal{protocol.NoPermission, "the broker[" + cfg.BrokerIP1 + "] pulling message is forbidden"}
+	}
+	if p.group = b.groups.Find(req.ConsumerGroup); p.group == nil {
+		return p, &refusal{protocol.SubscriptionGroupNotExist,
+			"subscription group [" + req.ConsumerGroup + "] does not exist, " + faqSuffix}
+	}
+	if !p.group.ConsumeEnable {
+		return p, &refusal{protocol.NoPermission, "subscription group no permission, " + req.ConsumerGroup}
+	}
+	var ok bool
+	if p.topic, ok = b.topics.Lookup(req.Topic); !ok {
+		return p, &refusal{protocol.TopicNotExist, "topic[" + req.Topic + "] not exist, apply first please! " + faqSuffix}
+	}
+	if !topics.Readable(p.topic.Perm) {
+		return p, &refusal{protocol.NoPermission, "the topic[" + req.Topic + "] pulling message is forbidden"}
+	}
+	if req.QueueId < 0 || req.QueueId >= p.topic.ReadQueueNums {
+		return p, &refusal{protocol.SystemError, fmt.Sprintf(
+			"queueId[%d] is illegal, topic:[%s] topicConfig.readQueueNums:[%d] consumer:[/%s]",
+			req.QueueId, req.Topic, p.topic.ReadQueueNums, c.Conn().RemoteAddr())}
+	}
+	var r *refusal
+	if req.SysFlag&pullSubscription != 0 {
+		p.tags, r = inlineFilter(req)
+	} else {
+		p.tags, r = b.subscribedFilter(req, p.group)
+	}
+	return p, r
+}
+
+// inlineFilter makes the filter of a pull that brings its subscription.
+func inlineFilter(req *header.PullMessageRequest) (*filter.Tags, *refusal) {
+	if !filter.IsTag(req.ExpressionType) {
+		if req.Subscription == "" {
+			return nil, &refusal{protocol.SubscriptionParseFailed, "parse the consumer's subscription failed"}
+		}
+		return nil, noSuchFilter(req.ExpressionType)
+	}
+	tags, err := filter.Parse(req.Subscription)
+	if err != nil {
+		return nil, &refusal{protocol.SubscriptionParseFailed, "parse the consumer's subscription failed"}
+	}
+	return tags, nil
+}
+
+// subscribedFilter makes the filter of what the group's heartbeats subscribe.
+func (b *Broker) subscribedFilter(req *header.PullMessageRequest, group *groups.Config) (*filter.Tags, *refusal) {
+	g := b.consumers.Group(req.ConsumerGroup)
+	if g == nil {
+		return nil, &refusal{protocol.SubscriptionNotExist, "the consumer's group info not exist" + faqSuffix}
+	}
+	if !group.ConsumeBroadcastEnable && g.MessageModel() == body.Broadcasting {
+		return nil, &refusal{protocol.NoPermission,
+			"the consumer group[" + req.ConsumerGroup + "] can not consume by broadcast way"}
+	}
+	s, ok := g.Subscription(req.Topic)
+	if !ok {
+		return nil, &refusal{protocol.SubscriptionNotExist, "the consumer's subscription not exist" + faqSuffix}
+	}
+	if s.SubVersion < req.SubVersion {
+		return nil, &refusal{protocol.SubscriptionNotLatest, "the consumer's subscription not latest"}
+	}
+	if !filter.IsTag(s.ExpressionType) {
+		return nil, noSuchFilter(s.ExpressionType)
+	}
+	return filter.FromCodes(s.SubString, s.CodeSet), nil
+}
+
+func noSuchFilter(expressionType string) *refusal {
+	return &refusal{protocol.SystemError, "The broker does not support consumer to filter message by " + expressionType}
+}
+
+// readPull reads the store for a pull that has passed its checks.
+func (b *Broker) readPull(req *header.PullMessageRequest, p checkedPull) store.GetResult {
+	var f store.Filter
+	if p.tags != nil {
+		f = p.tags
+	}
+	got := b.store.Get(p.topic.TopicName, req.QueueId, req.QueueOffset, int(req.MaxMsgNums), f)
+	b.stats.get(got.Count)
+	return got
+}
+
+// pullCode is the response code of what a Get found (spec/wire.md section 9).
+func pullCode(s store.GetStatus, offset int64) protocol.ResponseCode {
+	switch s {
+	case store.Found:
+		return protocol.Success
+	case store.NoMatchedMessage, store.MessageWasRemoving:
+		return protocol.PullRetryImmediately
+	case store.OffsetOverflowOne, store.OffsetFoundNull:
+		return protocol.PullNotFound
+	case store.NoMatchedLogicQueue, store.NoMessageInQueue:
+		if offset == 0 {
+			return protocol.PullNotFound
+		}
+	}
+	return protocol.PullOffsetMoved
+}
+
+// statusNames are the remarks of a pull's answers: the names of GetMessageStatus.
+var statusNames = [...]string{
+	store.Found:               "FOUND",
+	store.NoMatchedMessage:    "NO_MATCHED_MESSAGE",
+	store.MessageWasRemoving:  "MESSAGE_WAS_REMOVING",
+	store.OffsetFoundNull:     "OFFSET_FOUND_NULL",
+	store.OffsetOverflowBadly: "OFFSET_OVERFLOW_BADLY",
+	store.OffsetOverflowOne:   "OFFSET_OVERFLOW_ONE",
+	store.OffsetTooSmall:      "OFFSET_TOO_SMALL",
+	store.NoMatchedLogicQueue: "NO_MATCHED_LOGIC_QUEUE",
+	store.NoMessageInQueue:    "NO_MESSAGE_IN_QUEUE",
+}
+
+// answerPull makes the answer of a pull.
+func (b *Broker) answerPull(c *remoting.Call, req *header.PullMessageRequest, p checkedPull, got *store.GetResult, code protocol.ResponseCode) *protocol.Command {
+	h := &header.PullMessageResponse{NextBeginOffset: got.NextBeginOffset, MinOffset: got.MinOffset, MaxOffset: got.MaxOffset}
+	if b.config().SlaveReadEnable {
+		h.SuggestWhichBrokerId = p.group.BrokerId
+		if got.SuggestSlave {
+			h.SuggestWhichBrokerId = p.group.WhichBrokerWhenConsumeSlowly
+		}
+	}
+	a := c.Answer(code, statusNames[got.Status], h)
+	if code == protocol.Success {
+		a.Body = got.Body
+	}
+	if code == protocol.PullOffsetMoved {
+		b.log.Warn("pull offset corrected", "group", req.ConsumerGroup, "topic", req.Topic, "queueId", req.QueueId,
+			"requestOffset", req.QueueOffset, "newOffset", got.NextBeginOffset, "reason", statusNames[got.Status], "client", c.Conn().RemoteAddr())
+		b.offsetMoved(req, got.NextBeginOffset)
+	}
+	return a
+}
+
+// heldPull is a pull that waits: what the second pass needs, and its place in the holder.
+type heldPull struct {
+	longpoll.Pull
+	b    *Broker
+	call *remoting.Call
+	req  *header.PullMessageRequest
+}
+
+// hold makes a pull wait; false: it can't be held and is answered now.
+func (b *Broker) hold(c *remoting.Call, req *header.PullMessageRequest, p checkedPull) bool {
+	cfg := b.config()
+	millis := req.SuspendTimeoutMillis
+	if !cfg.LongPollingEnable {
+		millis = cfg.ShortPollingTimeMills
+	}
+	now := b.clock().UnixMilli()
+	deadline := now + millis
+	if millis > math.MaxInt64-now {
+		deadline = math.MaxInt64
+	}
+	h := &heldPull{b: b, call: c, req: req}
+	h.Pull = longpoll.Pull{Topic: p.topic.TopicName, QueueId: req.QueueId, Offset: req.QueueOffset,
+		Deadline: deadline, Owner: c.Conn(), Waiter: h}
+	if p.tags != nil {
+		h.Filter = p.tags
+	}
+	// What is held for long is small: the header's text goes, and with it all that is not needed again.
+	req.ConsumerGroup, req.Topic, req.BrokerName = p.group.GroupName, p.topic.TopicName, ""
+	req.Subscription, req.ExpressionType = strings.Clone(req.Subscription), strings.Clone(req.ExpressionType)
+	c.Command().Fields = nil
+	if !b.path.held.Hold(&h.Pull) {
+		return false
+	}
+	if !c.Conn().Active() {
+		b.path.held.Drop(&h.Pull) // the end of the connection may have been dealt with before
+	}
+	return true
+}
+
+// Wake goes on with a held pull.
+func (h *heldPull) Wake(why longpoll.Reason) {
+	b := h.b
+	defer func() {
+		if reason := recover(); reason != nil {
+			b.log.Error("held pull panic", "topic", h.Topic, "queueId", h.QueueId, "panic", fmt.Sprint(reason))
+			h.call.ReplyError(protocol.Errorf(protocol.SystemError, "internal error: %v", reason))
+		}
+	}()
+	if !h.call.Conn().Active() {
+		h.call.Drop()
+		return
+	}
+	if why == longpoll.Stopped {
+		h.call.Reply(h.call.Answer(protocol.PullNotFound, statusNames[store.OffsetOverflowOne], &header.PullMessageResponse{
+			NextBeginOffset: h.req.QueueOffset,
+			MinOffset:       b.store.MinOffset(h.Topic, h.QueueId),
+			MaxOffset:       b.store.MaxOffset(h.Topic, h.QueueId),
+		}))
+		return
+	}
+	h.call.Reply(b.pullAgain(h.call, h.req))
+}

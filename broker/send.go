@@ -1,0 +1,300 @@
+package broker
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"rocketd/broker/topics"
+	"rocketd/protocol"
+	"rocketd/protocol/header"
+	"rocketd/protocol/message"
+	"rocketd/remoting"
+)
+
+// Behaviour: SEND_MESSAGE, SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE, as SendMessageProcessor of 4.9.8: its checks
+// in its order with its remarks. All sends of a connection that came together are appended with one call, in
+// their order; each is answered when its conditions are met: stored; with sync flush and WAIT durable; and the
+// topic that it has just created in topics.json.
+//
+// Not yet: half messages are refused, as with rejectTransactionMessage=true.
+
+// rejectRemark is the official remark of a broker whose append lock is held too long.
+const rejectRemark = "[REJECTREQUEST]system busy, start flow control for a while"
+
+// version349 is V3_4_9: from it on a client's maxReconsumeTimes counts.
+const version349 = 121
+
+// send serves neighbouring sends of one connection.
+func (b *Broker) send(calls []*remoting.Call, reqs []*header.SendMessageRequest) {
+	if b.store.PageCacheBusy() {
+		for _, c := range calls {
+			c.ReplyError(protocol.Errorf(protocol.SystemBusy, rejectRemark))
+		}
+		return
+	}
+	r := sendRuns.Get().(*sendRun)
+	r.b, r.env = b, b.sendEnv()
+	start := b.clock()
+	unwritable := b.store.Writable()
+	for i, c := range calls {
+		s := r.next(c, reqs[i])
+		if !b.prepareSend(r, s, start) {
+			continue
+		}
+		if unwritable != nil {
+			r.refuse(s, protocol.ServiceNotAvailable, b.notAvailable())
+			continue
+		}
+		r.puts, r.owed = append(r.puts, &s.put), append(r.owed, s)
+	}
+	if len(r.puts) > 0 {
+		b.store.Put(r.puts)
+	}
+	r.answer(start)
+}
+
+// refuse answers a send with an error: no header, but region and trace switch, as every answer of the handler.
+func (r *sendRun) refuse(s *sending, code protocol.ResponseCode, remark string) {
+	a := s.call.Answer(code, remark, nil)
+	a.Fields = r.env.fields
+	s.call.Reply(a)
+}
+
+// prepareSend checks a send and makes its Put; false: it has been answered.
+func (b *Broker) prepareSend(r *sendRun, s *sending, now time.Time) bool {
+	if from := r.env.cfg.StartAcceptSendRequestTimeStamp; now.UnixMilli() < from {
+		at := time.UnixMilli(from)
+		r.refuse(s, protocol.SystemError, fmt.Sprintf("broker unable to service, until %s,%03d",
+			at.Format("2006-01-02 15:04:05"), at.Nanosecond()/1_000_000))
+		return false
+	}
+	topic := b.checkSend(r, s)
+	if topic == nil {
+		return false
+	}
+	s.queueId = s.req.QueueId
+	if s.queueId < 0 {
+		if topic.WriteQueueNums <= 0 { // 4.9.8 divides by it
+			s.call.ReplyError(protocol.Errorf(protocol.SystemError, "topic[%s] has no write queues", topic.TopicName))
+			return false
+		}
+		s.queueId = rand.Int32N(topic.WriteQueueNums)
+	}
+	if s.req.Batch {
+		return b.prepareBatch(r, s, topic)
+	}
+	return b.prepareSingle(r, s, topic)
+}
+
+// checkSend is AbstractSendMessageProcessor#msgCheck of 4.9.8; nil: the send has been answered.
+func (b *Broker) checkSend(r *sendRun, s *sending) *topics.Config {
+	req, cfg := s.req, r.env.cfg
+	topic, ok := b.topics.Lookup(req.Topic)
+	if !topics.Writeable(cfg.BrokerPermission) && ok && topic.Order {
+		r.refuse(s, protocol.NoPermission, "the broker["+cfg.BrokerIP1+"] sending message is forbidden")
+		return nil
+	}
+	if !ok { // a topic in the table has a valid name
+		if err := topics.Validate(req.Topic); err != nil {
+			r.refuse(s, protocol.SystemError, err.Error())
+			return nil
+		}
+	}
+	if topics.SendForbidden(req.Topic) {
+		r.refuse(s, protocol.NoPermission, "Sending message to topic["+req.Topic+"] is forbidden.")
+		return nil
+	}
+	if !ok {
+		if topic = b.createTopic(r, s); topic == nil {
+			r.refuse(s, protocol.TopicNotExist, "topic["+req.Topic+"] not exist, apply first please!"+faqSuffix)
+			return nil
+		}
+	}
+	if req.QueueId >= max(topic.WriteQueueNums, topic.ReadQueueNums) {
+		r.refuse(s, protocol.SystemError, fmt.Sprintf("request queueId[%d] is illegal, %s Producer: %s",
+			req.QueueId, topicText(topic), s.call.Conn().RemoteAddr()))
+		return nil
+	}
+	return topic
+}
+
+// createTopic makes the topic of a send that does not exist; nil when it may not be made.
+func (b *Broker) createTopic(r *sendRun, s *sending) *topics.Config {
+	req, retry := s.req, topics.IsRetry(s.req.Topic)
+	var sysFlag int32
+	if req.UnitMode {
+		sysFlag = topics.FlagUnit
+		if retry {
+			sysFlag = topics.FlagUnitSub
+		}
+	}
+	c, created := b.topics.CreateBySend(req.Topic, req.DefaultTopic, req.DefaultTopicQueueNums, sysFlag)
+	if c == nil && retry {
+		c, created = b.topics.CreateBySendBack(req.Topic, 1, topics.PermRead|topics.PermWrite, sysFlag)
+	}
+	s.created, r.created = s.created || created, r.created || created
+	return c
+}
+
+// prepareSingle makes the Put of a single message.
+func (b *Broker) prepareSingle(r *sendRun, s *sending, topic *topics.Config) bool {
+	req := s.req
+	m := &s.msg
+	m.Topic, m.QueueId = topic.TopicName, s.queueId
+	if topics.IsRetry(m.Topic) && !b.deadLetter(r, s, &topic) {
+		return false
+	}
+	b.fillMessage(s, m, topic)
+	m.Body = s.call.Command().Body
+
+	at := len(r.text)
+	var t sendText
+	r.text, t = appendSendText(r.text, req.Properties, r.env.cfg.BrokerClusterName, true)
+	if t.transaction() {
+		r.refuse(s, protocol.NoPermission, "the broker["+r.env.cfg.BrokerIP1+"] sending transaction message is forbidden")
+		return false
+	}
+	level, ok := b.delayLevel(s, t)
+	if !ok {
+		return false
+	}
+	if level > 0 && message.Queued(req.SysFlag) {
+		// The official broker writes the text of a delayed message anew, from a map that has WAIT again.
+		r.text = appendDelayedText(r.text[:at], m, req.Properties, r.env.cfg.BrokerClusterName, level, t)
+		m.Topic, m.QueueId = topics.Schedule, int32(level-1)
+	}
+	m.Properties = r.textFrom(at)
+	if len(m.Properties) > message.MaxPropertiesLength {
+		r.refuse(s, protocol.MessageIllegal, illegalRemark(r.env.cfg))
+		return false
+	}
+	s.flush = t.waits()
+	s.put.Message = m
+	return true
+}
+
+// fillMessage takes from the request what single messages and elements of batches have alike.
+func (b *Broker) fillMessage(s *sending, m *message.Message, topic *topics.Config) {
+	req := s.req
+	m.Flag, m.SysFlag, m.BornTimestamp = req.Flag, req.SysFlag, req.BornTimestamp
+	if topic.TopicFilterType == multiTag {
+		m.SysFlag |= message.MultiTags
+	}
+	m.BornHost, m.StoreHost = s.call.Conn().RemoteAddr(), b.storeHost()
+	m.ReconsumeTimes = req.ReconsumeTimes.Value
+}
+
+// multiTag is the filter type of a topic whose messages carry several tags.
+const multiTag = "MULTI_TAG"
+
+// delayLevel reads DELAY, at most the highest level; false: the send has been answered.
+func (b *Broker) delayLevel(s *sending, t sendText) (int, bool) {
+	if t.delay == "" {
+		return 0, true
+	}
+	level, err := strconv.ParseInt(t.delay, 10, 32)
+	if err != nil { // an exception in 4.9.8
+		s.call.ReplyError(protocol.Errorf(protocol.SystemError, "property DELAY: %q is not a number", t.delay))
+		return 0, false
+	}
+	return min(int(level), b.path.levels.Max()), true
+}
+
+// appendDelayedText appends the text of a message that is to wait in SCHEDULE_TOPIC_XXXX: with WAIT, and with its
+// real topic and queue.
+func appendDelayedText(dst []byte, m *message.Message, text, cluster string, level int, t sendText) []byte {
+	at := len(dst)
+	except := []string{message.PropertyCluster, message.PropertyRealTopic, message.PropertyRealQueueId, ""}
+	value := strconv.Itoa(level)
+	if value != t.delay {
+		except[3] = message.PropertyDelayTimeLevel
+	}
+	own := message.AppendProperties(nil, text, except...)
+	own = message.AppendProperty(own, message.PropertyCluster, cluster)
+	own = message.AppendProperty(own, message.PropertyRealTopic, m.Topic)
+	own = message.AppendProperty(own, message.PropertyRealQueueId, strconv.Itoa(int(m.QueueId)))
+	if value != t.delay {
+		own = message.AppendProperty(own, message.PropertyDelayTimeLevel, value)
+	}
+	return append(dst[:at], own...)
+}
+
+// deadLetter applies the rule for sends to a retry topic: one that has had its tries goes to the dead-letter topic.
+// It replaces *topic then. False: the send has been answered. As SendMessageProcessor#handleRetryAndDLQ of 4.9.8.
+func (b *Broker) deadLetter(r *sendRun, s *sending, topic **topics.Config) bool {
+	group := s.msg.Topic[len(topics.RetryPrefix):]
+	g := b.groups.Find(group)
+	if g == nil {
+		r.refuse(s, protocol.SubscriptionGroupNotExist, "subscription group not exist, "+group+" "+faqSuffix)
+		return false
+	}
+	limit := g.RetryMaxTimes
+	if v := s.req.MaxReconsumeTimes; v.Set && s.call.Command().Version >= version349 {
+		limit = v.Value
+	}
+	if s.req.ReconsumeTimes.Value < limit {
+		return true
+	}
+	c, created := b.topics.CreateBySendBack(topics.DLQTopic(group), dlqQueues, topics.PermRead|topics.PermWrite, 0)
+	s.created, r.created = s.created || created, r.created || created
+	s.msg.Topic, s.msg.QueueId = c.TopicName, 0
+	*topic = c
+	return true
+}
+
+// dlqQueues is the number of queues of a dead-letter topic.
+const dlqQueues = 1
+
+// prepareBatch makes the Put of a batch: one record an element, the batch's properties behind each element's own.
+func (b *Broker) prepareBatch(r *sendRun, s *sending, topic *topics.Config) bool {
+	req, cfg, data := s.req, r.env.cfg, s.call.Command().Body
+	if len(data) == 0 { // an exception in 4.9.8
+		s.call.ReplyError(protocol.Errorf(protocol.SystemError, "batch without a body"))
+		return false
+	}
+	at := len(r.text)
+	var t sendText
+	r.text, t = appendSendText(r.text, req.Properties, cfg.BrokerClusterName, false)
+	own := r.textFrom(at)
+	level, ok := b.delayLevel(s, t)
+	if !ok {
+		return false
+	}
+	if len(data) > cfg.MaxMessageSize || level > 0 || message.TransactionValue(req.SysFlag) != message.TransactionNot {
+		r.refuse(s, protocol.MessageIllegal, illegalRemark(cfg))
+		return false
+	}
+	var m message.Message
+	m.Topic, m.QueueId = topic.TopicName, s.queueId
+	b.fillMessage(s, &m, topic)
+	tooLong := false
+	err := message.EachElement(data, func(e message.Element) error {
+		m.Flag, m.Body = e.Flag, e.Body
+		at := len(r.text)
+		r.text = append(r.text, e.Properties...)
+		if n := len(e.Properties); n > 0 && e.Properties[n-1] != '\x02' {
+			r.text = append(r.text, '\x02')
+		}
+		r.text = append(r.text, own...)
+		m.Properties = r.textFrom(at)
+		tooLong = tooLong || len(m.Properties) > message.MaxPropertiesLength
+		s.batch = append(s.batch, m)
+		return nil
+	})
+	switch {
+	case err != nil: // an exception in 4.9.8
+		s.call.ReplyError(protocol.Errorf(protocol.SystemError, "%v", err))
+		return false
+	case tooLong: // 4.9.8 writes a record whose length field has overflowed
+		r.refuse(s, protocol.MessageIllegal, illegalRemark(cfg))
+		return false
+	}
+	for i := range s.batch {
+		s.members = append(s.members, &s.batch[i])
+	}
+	s.put.Batch = s.members
+	s.flush = t.waits()
+	return true
+}
