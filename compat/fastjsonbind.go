@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"reflect"
@@ -25,7 +26,7 @@ var bodies = func() jsoniter.API {
 // gets its defaults before its members are read. An array where a map is wanted, a number
 // out of its type's range and text that is no JSON are errors. Empty text leaves v as it is. It never panics.
 func Unmarshal(data []byte, v any) error {
-	if len(data) == 0 {
+	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
 	standard, err := Standardize(data)

@@ -96,7 +96,7 @@ func (r *reader) value(depth int) error {
 		return r.array(depth)
 	case b == '"' || b == '\'':
 		return r.text(b)
-	case b == '-' || b >= '0' && b <= '9':
+	case b == '-' || b == '+' || b >= '0' && b <= '9':
 		return r.number()
 	case b == 0 && r.pos >= len(r.in):
 		return errEnd
@@ -223,8 +223,10 @@ func (r *reader) word() error {
 
 // number reads a number and writes it without needless zeros in front and without a type's suffix.
 func (r *reader) number() error {
-	if r.in[r.pos] == '-' {
-		r.out = append(r.out, '-')
+	if b := r.in[r.pos]; b == '-' || b == '+' {
+		if b == '-' {
+			r.out = append(r.out, b)
+		}
 		r.pos++
 	}
 	for r.pos+1 < len(r.in) && r.in[r.pos] == '0' && r.in[r.pos+1]-'0' <= 9 {

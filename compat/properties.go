@@ -93,7 +93,8 @@ const blanks = " \t\f"
 // joined that end in a backslash.
 type propertyLines struct {
 	text   string
-	number int // of the natural line that was read last
+	number int  // of the natural line that was read last
+	open   bool // it had no end
 }
 
 func (l *propertyLines) next() (string, bool) {
@@ -102,14 +103,20 @@ func (l *propertyLines) next() (string, bool) {
 		if line == "" || line[0] == '#' || line[0] == '!' {
 			continue
 		}
-		for continues(line) {
-			line = line[:len(line)-1]
-			if l.text == "" {
-				break
+		if continues(line) {
+			var joined strings.Builder
+			for continues(line) {
+				joined.WriteString(line[:len(line)-1])
+				line = ""
+				if l.text == "" {
+					break
+				}
+				line = strings.TrimLeft(l.natural(), blanks)
 			}
-			line += strings.TrimLeft(l.natural(), blanks)
+			joined.WriteString(line)
+			line = joined.String()
 		}
-		if line != "" {
+		if line != "" || l.open { // Java takes a lone backslash at the end for an empty key
 			return line, true
 		}
 	}
@@ -122,7 +129,7 @@ func (l *propertyLines) natural() string {
 	i := strings.IndexAny(l.text, "\r\n")
 	if i < 0 {
 		line := l.text
-		l.text = ""
+		l.text, l.open = "", true
 		return line
 	}
 	line, rest := l.text[:i], l.text[i+1:]
