@@ -29,13 +29,14 @@ const (
 	OpWrite
 	OpSync
 	OpTruncate
+	OpZero
 	OpFileStat
 	OpMap
 	OpClose
 )
 
 var kindNames = [...]string{"create", "open", "openRead", "rename", "remove", "removeAll", "mkdirAll", "list", "stat", "syncDir",
-	"usage", "lock", "chtimes", "read", "write", "sync", "truncate", "fileStat", "map", "close"}
+	"usage", "lock", "chtimes", "read", "write", "sync", "truncate", "zero", "fileStat", "map", "close"}
 
 // String is the operation's name.
 func (k Kind) String() string { return kindNames[k] }
@@ -45,8 +46,8 @@ type Op struct {
 	Index  int // how many operations the Fault has seen before
 	Kind   Kind
 	Name   string // of the file or directory
-	Offset int64  // of OpRead and OpWrite
-	Size   int64  // of OpRead, OpWrite, OpTruncate and OpMap
+	Offset int64  // of OpRead, OpWrite and OpZero
+	Size   int64  // of OpRead, OpWrite, OpZero, OpTruncate and OpMap
 }
 
 // ShortWrite is an error that lets a write go through for its first N bytes.
@@ -260,6 +261,13 @@ func (f *faultFile) Truncate(size int64) error {
 		return err
 	}
 	return f.File.Truncate(size)
+}
+
+func (f *faultFile) Zero(offset, size int64) error {
+	if err := f.fs.ask(OpZero, f.name, offset, size); err != nil {
+		return err
+	}
+	return f.File.Zero(offset, size)
 }
 
 func (f *faultFile) Stat() (fs.FileInfo, error) {

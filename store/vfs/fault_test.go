@@ -20,6 +20,7 @@ func all(f FS) []error {
 		_, err = w.ReadAt(make([]byte, 5), 0)
 		note(err)
 		note(w.Truncate(5))
+		note(w.Zero(1, 1))
 		note(w.Sync())
 		_, err = w.Stat()
 		note(err)

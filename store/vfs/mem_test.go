@@ -84,6 +84,13 @@ func TestCrashKeepsWhatWasSynced(t *testing.T) {
 	if got := read(t, m.Crash(0, rng), "/d/f"); got != "ne\x00" {
 		t.Errorf("cut, extended and synced: %q", got)
 	}
+	if err := f.Zero(0, 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, m.Crash(0, rng), "/d/f"); got != "ne\x00" {
+		t.Errorf("zeroed and not synced: %q", got)
+	}
+	write(t, f, "n", 0)
 	crashed := m.Crash(0, rng)
 	again, err := crashed.Open("/d/f")
 	if err != nil {

@@ -185,6 +185,35 @@ func (f *memFile) Truncate(size int64) error {
 	return nil
 }
 
+func (f *memFile) Zero(offset, size int64) error {
+	if f.readOnly || offset < 0 || size < 0 {
+		return pathError("zero", f.name, syscall.EINVAL)
+	}
+	d := &f.node.file
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	end := min(offset+size, int64(len(d.data)))
+	for offset < end { // only sectors that have something: zeroing a gigabyte of nothing changes nothing
+		next := min(offset/sector*sector+sector, end)
+		if s := d.data[offset:next]; !allZero(s) {
+			clear(s)
+			d.markLocked(offset, next)
+		}
+		offset = next
+	}
+	d.modified = f.node.fs.clock()
+	return nil
+}
+
+func allZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func (f *memFile) Stat() (fs.FileInfo, error) { return f.node.info(path.Base(f.name)), nil }
 
 func (f *memFile) Close() error { return nil }

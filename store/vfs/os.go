@@ -112,6 +112,28 @@ func (f osFile) Sync() error {
 	return nil
 }
 
+func (f osFile) Zero(offset, size int64) error {
+	if size <= 0 {
+		return nil
+	}
+	err := control(f.File, func(fd int) error { return punch(fd, offset, size) })
+	if err == nil {
+		return nil
+	}
+	if err != unix.EOPNOTSUPP && err != unix.ENOSYS {
+		return &fs.PathError{Op: "punch", Path: f.Name(), Err: err}
+	}
+	zeros := make([]byte, min(size, 1<<20))
+	for size > 0 {
+		n, err := f.WriteAt(zeros[:min(size, int64(len(zeros)))], offset)
+		if err != nil {
+			return err
+		}
+		offset, size = offset+int64(n), size-int64(n)
+	}
+	return nil
+}
+
 func (f osFile) Map(size int64) (Mapping, error) {
 	var b []byte
 	err := control(f.File, func(fd int) (err error) {

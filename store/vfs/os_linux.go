@@ -7,3 +7,8 @@ func dataSync(fd int) error { return unix.Fdatasync(fd) }
 func lockFirstByte(fd int) error {
 	return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: 0, Len: 1})
 }
+
+// punch gives the blocks of a range back; what is left of them reads as zeros.
+func punch(fd int, offset, size int64) error {
+	return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, size)
+}

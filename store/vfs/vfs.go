@@ -48,6 +48,9 @@ type File interface {
 	// Sync makes the written data durable (fdatasync).
 	Sync() error
 	Truncate(size int64) error
+	// Zero makes size bytes from offset on, which lie within the file, read as zeros. Where it can it gives
+	// the disk's blocks back, so it needs no room on a full disk. Durable after Sync.
+	Zero(offset, size int64) error
 	Stat() (fs.FileInfo, error)
 	// Map maps the first size bytes read-only. Reading a mapping after Unmap, or where the file was cut
 	// from outside, faults.

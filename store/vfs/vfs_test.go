@@ -89,6 +89,14 @@ func TestFiles(t *testing.T) {
 		if b := m.Bytes(); len(b) != 10_000 || string(b[4094:4099]) != "Jello" {
 			t.Errorf("mapping of %d bytes: %q", len(b), b[4094:4099])
 		}
+		wantErr(t, "zero", w.Zero(4095, 2), nil)
+		if b := m.Bytes(); string(b[4094:4099]) != "J\x00\x00lo" {
+			t.Errorf("after Zero: %q", b[4094:4099])
+		}
+		wantErr(t, "zero", w.Zero(0, 10_000), nil)
+		if info := must(w.Stat())(t); info.Size() != 10_000 || string(m.Bytes()[4094:4099]) != "\x00\x00\x00\x00\x00" {
+			t.Errorf("after Zero of all: %d bytes, %q", info.Size(), m.Bytes()[4094:4099])
+		}
 		wantErr(t, "unmap", m.Unmap(), nil)
 
 		wantErr(t, "rename", f.Rename(a, b), nil)
