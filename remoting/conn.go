@@ -159,10 +159,10 @@ func (c *Conn) unpend(size int64) {
 	c.heldBytes.Add(-size)
 }
 
-// overloaded tells whether requests are refused now.
-func (c *Conn) overloaded() bool {
+// overloaded tells whether a request is refused that has so many unread bytes behind it.
+func (c *Conn) overloaded(unread int) bool {
 	l := &c.owner.limits
-	return l.unreadBusy > 0 && int64(c.in.Len())+c.heldBytes.Load() > l.unreadBusy ||
+	return l.unreadBusy > 0 && int64(unread)+c.heldBytes.Load() > l.unreadBusy ||
 		l.pendingBusy > 0 && c.held.Load() >= l.pendingBusy ||
 		l.queuedBusy > 0 && c.out.bytes.Load() > l.queuedBusy
 }

@@ -155,7 +155,7 @@ func (c *Conn) take(f frame) error {
 	c.runCalls++
 	c.runBytes += size
 
-	refused := !cmd.IsResponse() && c.overloaded()
+	refused := !cmd.IsResponse() && c.overloaded(c.in.Len()-f.body)
 	if f.body > 0 {
 		var err error
 		if refused {
@@ -241,6 +241,7 @@ func (c *Conn) join(call *Call) {
 		c.endBatch()
 	}
 	if err := call.route.bind(call); err != nil {
+		c.endBatch() // answers keep the order of their requests
 		call.ReplyError(err)
 		return
 	}
