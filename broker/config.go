@@ -126,6 +126,29 @@ type Config struct {
 	AutoDeleteUnusedStats                  bool
 	IsolateLogEnable                       bool
 
+	// Accepted: NettyServerConfig and NettyClientConfig.
+
+	ServerWorkerThreads                int
+	ServerCallbackExecutorThreads      int
+	ServerSelectorThreads              int
+	ServerOnewaySemaphoreValue         int
+	ServerAsyncSemaphoreValue          int
+	ServerSocketSndBufSize             int
+	ServerSocketRcvBufSize             int
+	ServerPooledByteBufAllocatorEnable bool
+	UseEpollNativeSelector             bool
+	WriteBufferHighWaterMark           int
+	WriteBufferLowWaterMark            int
+	ClientWorkerThreads                int
+	ClientCallbackExecutorThreads      int
+	ClientOnewaySemaphoreValue         int
+	ClientAsyncSemaphoreValue          int
+	ChannelNotActiveInterval           int64
+	ClientSocketSndBufSize             int
+	ClientSocketRcvBufSize             int
+	ClientPooledByteBufAllocatorEnable bool
+	UseTLS                             bool // refused when true
+
 	file  string            // the configuration file, "" = none; UPDATE_BROKER_CONFIG writes to it
 	extra []compat.KeyValue // keys of the file that have no field
 }
@@ -208,6 +231,17 @@ func DefaultConfig(storeRoot string) Config {
 		TransferMsgByHeap:                      true,
 		MaxDelayTime:                           40,
 		EnableDetailStat:                       true,
+
+		ServerWorkerThreads:                8,
+		ServerSelectorThreads:              3,
+		ServerOnewaySemaphoreValue:         256,
+		ServerAsyncSemaphoreValue:          64,
+		ServerPooledByteBufAllocatorEnable: true,
+		ClientWorkerThreads:                4,
+		ClientCallbackExecutorThreads:      cores,
+		ClientOnewaySemaphoreValue:         65_535,
+		ClientAsyncSemaphoreValue:          65_535,
+		ChannelNotActiveInterval:           60_000,
 	}
 	c.ListenPort = 10911
 	return c

@@ -84,6 +84,21 @@ func (c *Config) complete() {
 	c.HaListenPort = c.ListenPort + 1
 }
 
+// Effective is the configuration as a broker would run with it: with the name and the addresses that it chooses
+// when none are configured.
+func (c Config) Effective() (Config, error) {
+	c.complete()
+	address, err := advertise(c.BrokerIP1)
+	if err != nil {
+		return c, err
+	}
+	c.BrokerIP1 = address.Host
+	if c.BrokerIP2 == "" {
+		c.BrokerIP2 = address.Host
+	}
+	return c, nil
+}
+
 // unserved is a setting that asks for what is not served yet: to ignore it would be unsafe.
 type unserved struct {
 	when func(*Config) bool
@@ -107,6 +122,8 @@ var notServed = []unserved{
 		"enablePropertyFilter=true: SQL92 filters are not served yet, and subscriptions would get messages that they exclude; set enablePropertyFilter=false"},
 	{func(c *Config) bool { return c.EnableLmq || c.EnableMultiDispatch },
 		"enableLmq/enableMultiDispatch=true: light message queues are not served yet"},
+	{func(c *Config) bool { return c.UseTLS },
+		"useTLS=true: TLS towards name servers is not served yet; set useTLS=false"},
 	{func(c *Config) bool { return strings.TrimSpace(c.MessageStorePlugIn) != "" },
 		"messageStorePlugIn: Java plug-ins can't be loaded; remove the key"},
 }

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func (b *Broker) housekeeping() {
 //
 //  1. name servers forget it, so clients that look now go elsewhere;
 //  2. no new connections, no new writes;
-//  3. held pulls are answered;
+//  3. held pulls are answered, requests in lanes finish;
 //  4. delayed messages and tables are saved, the store is flushed and closed;
 //  5. answers that wait are sent, connections are closed.
 //
@@ -76,10 +77,10 @@ func (b *Broker) Close(ctx context.Context) error {
 	b.server.StopAccepting()
 	b.fast.StopAccepting()
 	b.answerHeld(ctx)
+	b.lanes.close()
 	errs := []error{b.closePath()}
 	errs = append(errs, b.store.Close())
 	errs = append(errs, b.server.Close(ctx), b.fast.Close(ctx))
-	b.lanes.close()
 	b.client.Close()
 	errs = append(errs, b.closeTables())
 	return errors.Join(errs...)
@@ -109,15 +110,13 @@ func (b *Broker) abandon() {
 	_ = b.closeTables()
 }
 
-// Summary is what a started broker says of itself in one line.
-func (b *Broker) Summary() []any {
+// About is what a started broker says of itself in one line.
+func (b *Broker) About() string {
 	cfg := b.config()
 	namesrv := strings.Join(splitNamesrvAddr(cfg.NamesrvAddr), ";")
 	if namesrv == "" {
-		namesrv = "none"
+		namesrv = "none (set namesrvAddr: without a name server clients do not find this broker)"
 	}
-	return []any{
-		"broker", cfg.BrokerName, "cluster", cfg.BrokerClusterName, "addr", b.Addr(), "port", b.server.Port(),
-		"fastPort", b.fast.Port(), "haPortReserved", cfg.HaListenPort, "store", cfg.StorePathRootDir, "namesrv", namesrv,
-	}
+	return fmt.Sprintf("%s, fast %d, HA %d reserved, store %s, cluster %s, name servers %s",
+		b.Addr(), b.fast.Port(), cfg.HaListenPort, cfg.StorePathRootDir, cfg.BrokerClusterName, namesrv)
 }
