@@ -21,18 +21,18 @@ type RegisterBrokerResponse struct {
 
 // UnRegisterBrokerRequest is the header of requests UNREGISTER_BROKER.
 type UnRegisterBrokerRequest struct {
-	BrokerName  string `rmq:",required"`
-	BrokerAddr  string `rmq:",required"`
-	ClusterName string `rmq:",required"`
-	BrokerId    int64  `rmq:",required"`
+	BrokerName  string
+	BrokerAddr  string
+	ClusterName string
+	BrokerId    int64 `rmq:",required"`
 }
 
 // QueryDataVersionRequest is the header of requests QUERY_DATA_VERSION.
 type QueryDataVersionRequest struct {
-	BrokerName  string `rmq:",required"`
-	BrokerAddr  string `rmq:",required"`
-	ClusterName string `rmq:",required"`
-	BrokerId    int64  `rmq:",required"`
+	BrokerName  string
+	BrokerAddr  string
+	ClusterName string
+	BrokerId    int64
 }
 
 // QueryDataVersionResponse is the header of answers to QUERY_DATA_VERSION.
@@ -42,7 +42,7 @@ type QueryDataVersionResponse struct {
 
 // WipeWritePermOfBrokerRequest is the header of requests WIPE_WRITE_PERM_OF_BROKER.
 type WipeWritePermOfBrokerRequest struct {
-	BrokerName string `rmq:",required"`
+	BrokerName string
 }
 
 // WipeWritePermOfBrokerResponse is the header of answers to WIPE_WRITE_PERM_OF_BROKER.
@@ -52,7 +52,7 @@ type WipeWritePermOfBrokerResponse struct {
 
 // AddWritePermOfBrokerRequest is the header of requests ADD_WRITE_PERM_OF_BROKER.
 type AddWritePermOfBrokerRequest struct {
-	BrokerName string `rmq:",required"`
+	BrokerName string
 }
 
 // AddWritePermOfBrokerResponse is the header of answers to ADD_WRITE_PERM_OF_BROKER.

@@ -1,5 +1,8 @@
 package header
 
+// No request of this file has a required field: the official name server answers them all as if the value
+// were null, mostly with a remark that says so.
+
 // GetRouteInfoRequest is the header of requests GET_ROUTEINFO_BY_TOPIC.
 type GetRouteInfoRequest struct {
 	Topic                  string
@@ -8,15 +11,15 @@ type GetRouteInfoRequest struct {
 
 // PutKVConfigRequest is the header of requests PUT_KV_CONFIG.
 type PutKVConfigRequest struct {
-	Namespace string `rmq:",required"`
-	Key       string `rmq:",required"`
-	Value     string `rmq:",required"`
+	Namespace string
+	Key       string
+	Value     string
 }
 
 // GetKVConfigRequest is the header of requests GET_KV_CONFIG.
 type GetKVConfigRequest struct {
-	Namespace string `rmq:",required"`
-	Key       string `rmq:",required"`
+	Namespace string
+	Key       string
 }
 
 // GetKVConfigResponse is the header of answers to GET_KV_CONFIG.
@@ -26,11 +29,11 @@ type GetKVConfigResponse struct {
 
 // DeleteKVConfigRequest is the header of requests DELETE_KV_CONFIG.
 type DeleteKVConfigRequest struct {
-	Namespace string `rmq:",required"`
-	Key       string `rmq:",required"`
+	Namespace string
+	Key       string
 }
 
 // GetKVListByNamespaceRequest is the header of requests GET_KVLIST_BY_NAMESPACE.
 type GetKVListByNamespaceRequest struct {
-	Namespace string `rmq:",required"`
+	Namespace string
 }

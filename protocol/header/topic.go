@@ -26,11 +26,11 @@ type GetTopicStatsInfoRequest struct {
 
 // DeleteTopicFromNamesrvRequest is the header of requests DELETE_TOPIC_IN_NAMESRV.
 type DeleteTopicFromNamesrvRequest struct {
-	Topic       string `rmq:",required"`
+	Topic       string
 	ClusterName string
 }
 
 // GetTopicsByClusterRequest is the header of requests GET_TOPICS_BY_CLUSTER.
 type GetTopicsByClusterRequest struct {
-	Cluster string `rmq:",required"`
+	Cluster string
 }

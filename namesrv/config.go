@@ -1,0 +1,149 @@
+package namesrv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"rocketd/compat"
+	"rocketd/remoting"
+)
+
+// Config is what a name server can be told; keys and defaults as NamesrvConfig and NettyServerConfig of 4.9.8.
+type Config struct {
+	// Where things lie, and who it is.
+	RocketmqHome    string // only shown
+	KvConfigPath    string // file of the KV configuration
+	ConfigStorePath string // file that UPDATE_NAMESRV_CONFIG writes; the configuration file when one was read
+	ProductEnvName  string // only shown: belongs to clusterTest
+
+	ClusterTest        bool   // refused: asks another name server for routes
+	OrderMessageEnable bool   // routes carry the queue order of their topic (KV namespace ORDER_TOPIC_CONFIG)
+	ConfigBlackList    string // keys that UPDATE_NAMESRV_CONFIG refuses, with semicolons between
+
+	remoting.ServerConfig
+
+	// Netty's. They are read, kept and shown, and have no effect here.
+	ServerWorkerThreads                int
+	ServerCallbackExecutorThreads      int
+	ServerSelectorThreads              int
+	ServerOnewaySemaphoreValue         int
+	ServerAsyncSemaphoreValue          int
+	ServerSocketSndBufSize             int
+	ServerSocketRcvBufSize             int
+	WriteBufferHighWaterMark           int
+	WriteBufferLowWaterMark            int
+	ServerPooledByteBufAllocatorEnable bool
+	UseEpollNativeSelector             bool
+
+	extra []compat.KeyValue // keys of the file that have no field, in key order
+}
+
+// DefaultConfig returns the official defaults for a name server whose files lie in the folder namesrv of home:
+// the user's home for the official server.
+func DefaultConfig(home string) Config {
+	cfg := Config{
+		KvConfigPath:    filepath.Join(home, "namesrv", "kvConfig.json"),
+		ConfigStorePath: filepath.Join(home, "namesrv", "namesrv.properties"),
+		ProductEnvName:  "center",
+		ConfigBlackList: "configBlackList;configStorePath;kvConfigPath",
+		ServerConfig:    remoting.DefaultServerConfig(),
+
+		ServerWorkerThreads:                8,
+		ServerSelectorThreads:              3,
+		ServerOnewaySemaphoreValue:         256,
+		ServerAsyncSemaphoreValue:          64,
+		ServerPooledByteBufAllocatorEnable: true,
+	}
+	cfg.ListenPort = 9876
+	return cfg
+}
+
+// ReadConfig reads the properties file at path over cfg; updates will be written to it. Keys without a meaning here are
+// kept: they are shown by GET_NAMESRV_CONFIG and named in the log at the start. The error names the file, the key
+// and the value.
+func ReadConfig(path string, cfg Config) (Config, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return cfg, err
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) { // an update was interrupted
+		if bak, bakErr := os.ReadFile(path + ".bak"); bakErr == nil {
+			data, err = bak, nil
+		}
+	}
+	if err != nil {
+		return cfg, fmt.Errorf("configuration file: %w", err)
+	}
+	p, err := compat.ParseProperties(data)
+	if err == nil {
+		err = cfg.bind(p, true)
+	}
+	if err != nil {
+		return cfg, fmt.Errorf("configuration file %s: %w", path, err)
+	}
+	cfg.ConfigStorePath = path
+	return cfg, nil
+}
+
+// bind writes properties to c. Keys without a field are kept when add is set, else only those that are kept already
+// change (as Configuration#mergeIfExist).
+func (c *Config) bind(p *compat.Properties, add bool) error {
+	unknown, err := compat.BindProperties(p, c)
+	c.extra = slices.Clone(c.extra)
+	for _, key := range unknown {
+		value, _ := p.Get(key)
+		i, ok := slices.BinarySearchFunc(c.extra, key, func(kv compat.KeyValue, key string) int { return strings.Compare(kv.Key, key) })
+		switch {
+		case ok:
+			c.extra[i].Value = value
+		case add:
+			c.extra = slices.Insert(c.extra, i, compat.KeyValue{Key: key, Value: value})
+		}
+	}
+	return err
+}
+
+// Validate says what in the configuration is not served. To ignore such a setting would be unsafe.
+func (c *Config) Validate() error {
+	if c.ClusterTest {
+		return errors.New("clusterTest=true is not supported: this name server asks no other for routes; remove the key")
+	}
+	for _, kv := range c.extra {
+		if kv.Key == "tls.server.mode" && strings.EqualFold(strings.TrimSpace(kv.Value), "enforcing") {
+			return errors.New("tls.server.mode=enforcing is not supported: TLS is not served yet and plain connections would be taken; remove the key")
+		}
+	}
+	return nil
+}
+
+// Items returns all keys and values in key order, those without a meaning too.
+func (c *Config) Items() []compat.KeyValue {
+	items := append(compat.PropertiesOf(c), c.extra...)
+	slices.SortStableFunc(items, func(a, b compat.KeyValue) int { return strings.Compare(a.Key, b.Key) })
+	return items
+}
+
+// Text is the configuration as the text of a properties file: what GET_NAMESRV_CONFIG answers.
+func (c *Config) Text() []byte {
+	var b bytes.Buffer
+	for _, kv := range c.Items() {
+		b.Write(compat.AppendProperty(b.AvailableBuffer(), kv.Key, kv.Value))
+	}
+	return b.Bytes()
+}
+
+// blackList is the keys that may not be updated (DefaultRequestProcessor#initConfigBlackList).
+func (c *Config) blackList() map[string]bool {
+	list := map[string]bool{"configBlackList": true, "configStorePath": true, "kvConfigPath": true, "rocketmqHome": true}
+	for key := range strings.SplitSeq(c.ConfigBlackList, ";") {
+		list[key] = true
+	}
+	return list
+}

@@ -1,0 +1,146 @@
+// Package namesrv is the name server: it knows which brokers live, which topics they have, and tells
+// clients the way to them. Name servers share nothing; a broker registers with each.
+//
+// The way of a request: every handler runs on the connection's goroutine (remoting.Inline), because
+// nothing it needs is further away than the route table (route.go) or the KV table (kv.go), both in memory.
+// Only what changes a file answers later: when the write that carries its change is durable. So what one
+// connection asks is done in its order, a registration before the unregistration behind it.
+//
+// Locks: routeTable.mu and kvTable.mu are leaves. Goroutines: the sweep for brokers that have fallen silent,
+// and the two savers of files; Close ends them.
+package namesrv
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"rocketd/compat"
+	"rocketd/remoting"
+)
+
+// A broker is gone when it has not registered for brokerExpiry; the first look is after firstSweep, the others
+// follow every sweepEvery (RouteInfoManager and NamesrvController of 4.9.8).
+const (
+	brokerExpiry = 2 * time.Minute
+	firstSweep   = 5 * time.Second
+	sweepEvery   = 10 * time.Second
+)
+
+// Server is one name server.
+type Server struct {
+	log   *slog.Logger
+	clock func() time.Time
+
+	config    atomic.Pointer[Config] // replaced as a whole by UPDATE_NAMESRV_CONFIG
+	updates   sync.Mutex             // held while it is replaced
+	blackList map[string]bool        // keys that UPDATE_NAMESRV_CONFIG refuses; as of the start
+
+	routes *routeTable
+	kv     *kvTable
+	remote *remoting.Server
+
+	kvFile     *compat.Saver // writes kvConfigPath; from Start on
+	configFile *compat.Saver // writes configStorePath; from Start on
+
+	stop    chan struct{} // closed by Close
+	stopped sync.WaitGroup
+	once    sync.Once
+}
+
+// New makes a name server and reads its KV configuration. The error says what in cfg is not served, or which file
+// can't be read. clock is the time by which brokers expire.
+func New(cfg Config, log *slog.Logger, clock func() time.Time) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		log:       log,
+		clock:     clock,
+		blackList: cfg.blackList(),
+		routes:    newRouteTable(log, clock),
+		kv:        newKVTable(log),
+		stop:      make(chan struct{}),
+	}
+	s.config.Store(&cfg)
+	if err := s.kv.load(compat.OSFiles, cfg.KvConfigPath); err != nil {
+		return nil, err
+	}
+	m := remoting.NewMux(nil) // compat: 4.9.8 does not answer codes that it does not know
+	s.handle(m)
+	events := remoting.Events{Closed: func(c *remoting.Conn, why remoting.CloseReason) { s.routes.linkClosed(c, string(why)) }}
+	s.remote = remoting.NewServer(cfg.ServerConfig, m, events, log)
+	return s, nil
+}
+
+// Start opens the port. The error names the address when it is taken.
+func (s *Server) Start() error {
+	cfg := s.config.Load()
+	for _, kv := range cfg.extra {
+		s.log.Warn("configuration key has no effect", "key", kv.Key, "value", kv.Value)
+	}
+	s.kvFile = compat.NewSaver(compat.OSFiles, cfg.KvConfigPath, s.kv.encode, s.log)
+	s.configFile = compat.NewSaver(compat.OSFiles, cfg.ConfigStorePath, func() ([]byte, error) { return s.config.Load().Text(), nil }, s.log)
+	if err := s.remote.Start(); err != nil {
+		_ = s.kvFile.Close()
+		_ = s.configFile.Close()
+		return err
+	}
+	s.stopped.Add(1)
+	go s.sweep()
+	s.log.Info("name server started", "addr", s.Addr())
+	return nil
+}
+
+// Port is the port it listens on, after Start.
+func (s *Server) Port() int { return s.remote.Port() }
+
+// Addr is host:port by which a process on this machine reaches it, after Start.
+func (s *Server) Addr() string {
+	host := s.config.Load().BindAddress
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(s.Port()))
+}
+
+// Close writes what is not written, closes every connection (answers that are queued go out first, as long as
+// ctx lasts), and ends its goroutines. Only the first call, after a Start, does something.
+func (s *Server) Close(ctx context.Context) error {
+	var err error
+	s.once.Do(func() {
+		close(s.stop)
+		s.stopped.Wait()
+		err = s.remote.Close(ctx)
+		for _, file := range []*compat.Saver{s.kvFile, s.configFile} {
+			if file == nil {
+				continue
+			}
+			if ferr := file.Close(); err == nil {
+				err = ferr
+			}
+		}
+		s.log.Info("name server stopped")
+	})
+	return err
+}
+
+// sweep removes brokers that have fallen silent.
+func (s *Server) sweep() {
+	defer s.stopped.Done()
+	timer := time.NewTimer(firstSweep)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-timer.C:
+			s.routes.expire()
+			timer.Reset(sweepEvery)
+		}
+	}
+}
