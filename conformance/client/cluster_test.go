@@ -190,19 +190,34 @@ func (c *cluster) committed(t *testing.T, group, topic string, queueId int) stri
 	return f.Ext["offset"]
 }
 
+// awaitCommitted waits until a group has committed all messages of a topic. The listener's return and the commit are two
+// things: who ends a consumer in between will see messages again.
+func (c *cluster) awaitCommitted(t *testing.T, group, topic string, queues int) {
+	t.Helper()
+	for q := range queues {
+		end := fmt.Sprint(c.messagesInQueue(t, topic, q))
+		eventually(t, fmt.Sprintf("%s has committed %s in queue %d", group, end, q), func() bool { return c.committed(t, group, topic, q) == end })
+	}
+}
+
 // messagesIn counts the messages of a topic.
 func (c *cluster) messagesIn(t *testing.T, topic string, queues int) int {
 	t.Helper()
 	n := 0
 	for q := range queues {
-		var end int
-		f := c.ask(t, c.broker(), wire.Request(30, "topic", topic, "queueId", fmt.Sprint(q)))
-		if _, err := fmt.Sscan(f.Ext["offset"], &end); err != nil {
-			t.Fatal(err)
-		}
-		n += end
+		n += c.messagesInQueue(t, topic, q)
 	}
 	return n
+}
+
+func (c *cluster) messagesInQueue(t *testing.T, topic string, queueId int) int {
+	t.Helper()
+	var end int
+	f := c.ask(t, c.broker(), wire.Request(30, "topic", topic, "queueId", fmt.Sprint(queueId)))
+	if _, err := fmt.Sscan(f.Ext["offset"], &end); err != nil {
+		t.Fatal(err)
+	}
+	return end
 }
 
 func sorted(list []string) []string {

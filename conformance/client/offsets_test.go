@@ -19,6 +19,7 @@ func TestConsumerRestart(t *testing.T) {
 	var before, after inbox
 	first := server.newPush(t, subscription{topic: topic, group: group, listen: before.collect})
 	before.expect(t, sendSome(t, p, topic, 0, 20))
+	server.awaitCommitted(t, group, topic, 4)
 	if err := first.Shutdown(); err != nil {
 		t.Fatal(err)
 	}
@@ -37,9 +38,7 @@ func TestOffsetsArePersisted(t *testing.T) {
 	var in inbox
 	server.newPush(t, subscription{topic: topic, group: group, listen: in.collect})
 	in.expect(t, bodies)
-	for q := range 2 {
-		eventually(t, "offset 5 is committed", func() bool { return server.committed(t, group, topic, q) == "5" })
-	}
+	server.awaitCommitted(t, group, topic, 2)
 }
 
 // A new group on a young topic starts with its first message, whatever it asks for: the broker answers offset 0 for
@@ -101,6 +100,7 @@ func restartBroker(t *testing.T, topic string, old []string) {
 	var before inbox
 	reader := strict.newPush(t, subscription{topic: topic, group: group, listen: before.collect})
 	before.expect(t, old)
+	strict.awaitCommitted(t, group, topic, 2)
 	if err := reader.Shutdown(); err != nil {
 		t.Fatal(err)
 	}

@@ -104,9 +104,7 @@ func TestPoll(t *testing.T) {
 	if err := first.Shutdown(); err != nil {
 		t.Fatal(err)
 	}
-	for q := range 4 {
-		eventually(t, "offset 5 is committed", func() bool { return server.committed(t, group, topic, q) == "5" })
-	}
+	server.awaitCommitted(t, group, topic, 4)
 	more := sendSome(t, p, topic, 20, 8)
 	if got := poll(server.newPull(t, topic, group), 8); !slices.Equal(got, sorted(more)) {
 		t.Errorf("polled after the restart %q", got)
