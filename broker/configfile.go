@@ -30,6 +30,11 @@ func ReadConfig(path string, cfg Config) (Config, error) {
 		return cfg, err
 	}
 	data, err := os.ReadFile(abs)
+	if errors.Is(err, fs.ErrNotExist) { // an update was interrupted
+		if bak, bakErr := os.ReadFile(abs + ".bak"); bakErr == nil {
+			data, err = bak, nil
+		}
+	}
 	if err != nil {
 		return cfg, fmt.Errorf("configuration file: %w", err)
 	}

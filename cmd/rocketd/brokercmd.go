@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"rocketd/broker"
+	"rocketd/compat"
+)
+
+// broker is `rocketd broker`, also mqbroker.
+func (p *process) broker() *cli.Command {
+	return &cli.Command{
+		Name:      "broker",
+		Usage:     "start a broker, as mqbroker does",
+		UsageText: "rocketd broker [-c broker.conf] [-n a:9876;b:9876]",
+		Description: "Listens on listenPort (10911) and listenPort-2 (10909). The store lies in storePathRootDir, by default\n" +
+			"$HOME/store; a store of the official broker is taken over as it is. What a flag says goes before the\n" +
+			"configuration file, and that before the environment. Stop it with SIGTERM.",
+		Flags: []cli.Flag{
+			configFileFlag("broker"), namesrvAddrFlag(), printFlag(),
+			&cli.BoolFlag{Name: "printImportantConfig", Aliases: []string{"m"}, Usage: "print the important config items and exit"},
+		},
+		HideHelpCommand: true,
+		OnUsageError:    usage,
+		Action:          p.runBroker,
+	}
+}
+
+func (p *process) runBroker(c *cli.Context) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	cfg, err := brokerConfig(c, filepath.Join(homeDir(), "store"))
+	if err != nil {
+		return err
+	}
+	if c.Bool("printConfigItem") || c.Bool("printImportantConfig") {
+		cfg, err = cfg.Effective()
+		if err != nil {
+			return err
+		}
+		items := cfg.Items()
+		if !c.Bool("printConfigItem") {
+			items = cfg.ImportantItems()
+		}
+		return p.print(items)
+	}
+	footprint()
+	log := p.logger()
+	return p.serve(log, func() ([]service, error) {
+		b, err := broker.New(cfg, broker.Options{Log: log})
+		if err != nil {
+			return nil, err
+		}
+		return []service{{name: "broker " + b.Config().BrokerName, start: b.Start, close: b.Close, about: b.About}}, nil
+	})
+}
+
+// brokerConfig is the configuration of flags, file and environment.
+func brokerConfig(c *cli.Context, storeRoot string) (broker.Config, error) {
+	cfg := broker.DefaultConfig(storeRoot)
+	cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
+	cfg.NamesrvAddr = os.Getenv("NAMESRV_ADDR")
+	cfg, err := broker.ReadConfig(c.String("configFile"), cfg)
+	if err != nil {
+		return cfg, err
+	}
+	if c.IsSet("namesrvAddr") {
+		cfg.NamesrvAddr = c.String("namesrvAddr")
+	}
+	return cfg, nil
+}
+
+// homeDir is the user's home directory, the working folder when there is none.
+func homeDir() string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "."
+	}
+	return home
+}
+
+// print prints configuration items, one a line.
+func (p *process) print(items []compat.KeyValue) error {
+	for _, kv := range items {
+		if _, err := fmt.Fprintf(p.stdout, "%s=%s\n", kv.Key, kv.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// service is a server that this process runs.
+type service struct {
+	name  string
+	start func() error
+	close func(context.Context) error
+	about func() string // addresses and so on, for the line that says that it is ready
+}

@@ -1,0 +1,89 @@
+// Command rocketd is a RocketMQ name server and broker in one binary. It has no logic of its own: flags,
+// signals, logs and exit codes.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+)
+
+// version is set by the build: -ldflags '-X main.version=…'.
+var version = ""
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitError = 1 // could not start, or could not stop in order; the message says why and what to do
+	exitUsage = 2 // unknown command or flag
+)
+
+func main() { os.Exit(run(os.Args, os.Stdout, os.Stderr)) }
+
+// run is main without the process: it returns the exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	app := newApp(stdout, stderr, time.Now())
+	err := app.Run(named(args))
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "rocketd: %v\n", err)
+	var usage *usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitError
+}
+
+// named puts in the command that the program's name stands for: started as mqbroker or mqnamesrv it takes the
+// flags of these, so that units and scripts written for them go on working.
+func named(args []string) []string {
+	if len(args) == 0 {
+		return []string{"rocketd"}
+	}
+	command := map[string]string{"mqbroker": "broker", "mqnamesrv": "namesrv"}
+	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+	if c, ok := command[name]; ok {
+		return append([]string{args[0], c}, args[1:]...)
+	}
+	return args
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+// usage turns what the flag parser complains of into a usageError. The parser prints nothing itself: the
+// message alone says more than the whole help text with it.
+func usage(c *cli.Context, err error, isCommand bool) error {
+	help := "rocketd --help"
+	if isCommand && c.Command != nil && c.Command.Name != "" {
+		help = "rocketd " + c.Command.Name + " --help"
+	}
+	return &usageError{fmt.Sprintf("%v (see `%s`)", err, help)}
+}
+
+// versionText is the version of this build: the one that the build set, else what the Go tool noted.
+func versionText() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "dev"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return "dev-" + s.Value[:12]
+		}
+	}
+	return "dev"
+}

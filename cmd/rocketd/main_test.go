@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// invoke runs a command line that does not serve.
+func invoke(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestHelp(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"rocketd"}, []string{"standalone", "namesrv", "broker", "NAMESRV_ADDR"}},
+		{[]string{"rocketd", "--help"}, []string{"standalone", "ROCKETMQ_HOME", "BROKER_IP1"}},
+		{[]string{"rocketd", "-h"}, []string{"standalone"}},
+		{[]string{"rocketd", "broker", "--help"}, []string{"--configFile", "-c", "--namesrvAddr", "-n", "--printConfigItem", "-p", "--printImportantConfig", "-m", "--help", "-h"}},
+		{[]string{"rocketd", "namesrv", "-h"}, []string{"--configFile", "-c", "--printConfigItem", "-p", "9876"}},
+		{[]string{"rocketd", "standalone", "-h"}, []string{"--data", "./data", "10911"}},
+		{[]string{"/usr/bin/mqbroker", "-h"}, []string{"--printImportantConfig"}},
+		{[]string{"mqnamesrv", "-h"}, []string{"--configFile"}},
+	} {
+		code, out, errs := invoke(tt.args...)
+		if code != exitOK || errs != "" {
+			t.Errorf("%v: code %d, %s", tt.args, code, errs)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("%v: no %q in\n%s", tt.args, want, out)
+			}
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for _, args := range [][]string{{"rocketd", "--version"}, {"rocketd", "-v"}, {"rocketd", "version"}} {
+		if code, out, _ := invoke(args...); code != exitOK || !strings.HasPrefix(out, "rocketd ") || !strings.Contains(out, "4.9.8") {
+			t.Errorf("%v: %d, %q", args, code, out)
+		}
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, args := range [][]string{
+		{"rocketd", "brker"}, {"rocketd", "--nothing"}, {"rocketd", "broker", "--nothing"}, {"rocketd", "broker", "start"},
+		{"rocketd", "standalone", "--listenPort", "x"}, {"mqbroker", "-z"}, {"rocketd", "broker", "-c"},
+	} {
+		code, _, errs := invoke(args...)
+		if code != exitUsage || !strings.Contains(errs, "--help`") {
+			t.Errorf("%v: code %d, %s", args, code, errs)
+		}
+	}
+}
+
+func conf(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "broker.conf")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// What a flag says goes before the file, that before the environment, that before the defaults.
+func TestPrintConfig(t *testing.T) {
+	t.Setenv("HOME", "/home/someone")
+	t.Setenv("NAMESRV_ADDR", "env:9876")
+	t.Setenv("ROCKETMQ_HOME", "/opt/rocketmq")
+	plain := conf(t, "brokerName=broker-x\nvendorKey=1\nlistenPort=20911\nbrokerIP1=10.1.2.3\n")
+	named := conf(t, "namesrvAddr=file:9876\n")
+	for _, tt := range []struct {
+		args []string
+		want []string
+		not  []string
+	}{
+		{[]string{"rocketd", "broker", "-p"}, []string{"namesrvAddr=env:9876", "rocketmqHome=/opt/rocketmq",
+			"storePathRootDir=/home/someone/store", "listenPort=10911", "haListenPort=10912", "storePathCommitLog="}, nil},
+		{[]string{"rocketd", "broker", "-c", plain, "-p"}, []string{"brokerName=broker-x", "vendorKey=1", "listenPort=20911",
+			"haListenPort=20912", "brokerIP1=10.1.2.3", "brokerIP2=10.1.2.3", "namesrvAddr=env:9876"}, nil},
+		{[]string{"rocketd", "broker", "-c", named, "-p"}, []string{"namesrvAddr=file:9876"}, nil},
+		{[]string{"mqbroker", "-c", named, "-n", "flag:9876", "-p"}, []string{"namesrvAddr=flag:9876"}, nil},
+		{[]string{"rocketd", "broker", "-c", plain, "-m"}, []string{"brokerName=broker-x", "flushDiskType=ASYNC_FLUSH"}, []string{"vendorKey=1", "listenPort=20911"}},
+		{[]string{"rocketd", "namesrv", "-p"}, []string{"listenPort=9876", "kvConfigPath=/home/someone/namesrv/kvConfig.json", "rocketmqHome=/opt/rocketmq"}, nil},
+	} {
+		code, out, errs := invoke(tt.args...)
+		lines := strings.Split(out, "\n")
+		if code != exitOK {
+			t.Errorf("%v: code %d, %s", tt.args, code, errs)
+		}
+		for _, want := range tt.want {
+			if !slices.Contains(lines, want) {
+				t.Errorf("%v: no %q in\n%s", tt.args, want, out)
+			}
+		}
+		for _, not := range tt.not {
+			if slices.Contains(lines, not) {
+				t.Errorf("%v: %q is there", tt.args, not)
+			}
+		}
+	}
+}
+
+// What keeps a broker from starting is said in one line that names the key, with exit code 1.
+func TestRefusals(t *testing.T) {
+	for text, want := range map[string]string{
+		"aclEnable=true": "aclEnable", "brokerRole=SLAVE": "ASYNC_MASTER", "brokerPermission=six": "brokerPermission",
+		"brokerIP1=no.such.host.invalid": "brokerIP1", "namesrvAddr=localhost": "127.0.0.1:9876;192.168.0.1:9876",
+	} {
+		path := conf(t, text+"\nstorePathRootDir="+filepath.Join(t.TempDir(), "store")+"\n")
+		code, _, errs := invoke("rocketd", "broker", "-c", path)
+		if code != exitError || !strings.Contains(errs, want) {
+			t.Errorf("%s: code %d, %s", text, code, errs)
+		}
+	}
+	if code, _, errs := invoke("rocketd", "broker", "-c", "/no/such/file"); code != exitError || !strings.Contains(errs, "/no/such/file") {
+		t.Errorf("missing file: code %d, %s", code, errs)
+	}
+}

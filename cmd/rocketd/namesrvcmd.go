@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"rocketd/namesrv"
+)
+
+// namesrv is `rocketd namesrv`, also mqnamesrv.
+func (p *process) namesrv() *cli.Command {
+	return &cli.Command{
+		Name:      "namesrv",
+		Usage:     "start a name server, as mqnamesrv does",
+		UsageText: "rocketd namesrv [-c namesrv.conf]",
+		Description: "Listens on listenPort (9876). KV configuration lies in $HOME/namesrv/kvConfig.json, unless\n" +
+			"kvConfigPath says otherwise. Stop it with SIGTERM.",
+		Flags:           []cli.Flag{configFileFlag("name server"), namesrvAddrFlag(), printFlag()},
+		HideHelpCommand: true,
+		OnUsageError:    usage,
+		Action:          p.runNamesrv,
+	}
+}
+
+func (p *process) runNamesrv(c *cli.Context) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	cfg := namesrv.DefaultConfig(homeDir())
+	cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
+	if path := c.String("configFile"); path != "" {
+		var err error
+		if cfg, err = namesrv.ReadConfig(path, cfg); err != nil {
+			return err
+		}
+	}
+	if c.Bool("printConfigItem") {
+		return p.print(cfg.Items())
+	}
+	footprint()
+	log := p.logger()
+	return p.serve(log, func() ([]service, error) {
+		s, err := nameServer(cfg, log)
+		return []service{s}, err
+	})
+}
+
+// nameServer makes the service of a name server.
+func nameServer(cfg namesrv.Config, log *slog.Logger) (service, error) {
+	s, err := namesrv.New(cfg, log, time.Now)
+	if err != nil {
+		return service{}, err
+	}
+	return service{name: "namesrv", start: s.Start, close: s.Close,
+		about: func() string { return fmt.Sprintf("port %d", s.Port()) }}, nil
+}
