@@ -1,0 +1,86 @@
+package store
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+)
+
+// check refuses what can't work, and what would be served wrongly: better no start than missed messages.
+func (c *Config) check() error {
+	for _, size := range []struct {
+		key        string
+		value, min int
+	}{
+		{"mappedFileSizeCommitLog", c.MappedFileSizeCommitLog, 4 << 10},
+		{"mappedFileSizeConsumeQueue", c.MappedFileSizeConsumeQueue, 20},
+		{"maxHashSlotNum", c.MaxHashSlotNum, 1},
+		{"maxIndexNum", c.MaxIndexNum, 2},
+		{"maxMessageSize", c.MaxMessageSize, 1},
+		{"fileReservedTime", c.FileReservedTime, 0},
+		{"flushIntervalConsumeQueue", c.FlushIntervalConsumeQueue, 0},
+		{"cleanResourceInterval", c.CleanResourceInterval, 0},
+	} {
+		if size.value < size.min || size.value > math.MaxInt32 {
+			return fmt.Errorf("store: %s=%d is not possible", size.key, size.value)
+		}
+	}
+	if size := 40 + 4*int64(c.MaxHashSlotNum) + 20*int64(c.MaxIndexNum); size > math.MaxInt32 {
+		return fmt.Errorf("store: maxHashSlotNum=%d and maxIndexNum=%d make index files of %d bytes, more than 2 GiB",
+			c.MaxHashSlotNum, c.MaxIndexNum, size)
+	}
+	switch c.FlushDiskType {
+	case AsyncFlush, SyncFlush:
+	default:
+		return fmt.Errorf("store: flushDiskType=%s is neither %s nor %s", c.FlushDiskType, AsyncFlush, SyncFlush)
+	}
+	switch c.BrokerRole {
+	case AsyncMaster:
+	case SyncMaster, Slave:
+		return fmt.Errorf("store: brokerRole=%s needs replication, which is not served yet", c.BrokerRole)
+	default:
+		return fmt.Errorf("store: brokerRole=%s is none of %s, %s, %s", c.BrokerRole, AsyncMaster, SyncMaster, Slave)
+	}
+	switch {
+	case c.StorePathRootDir == "":
+		return fmt.Errorf("store: storePathRootDir is empty")
+	case strings.Contains(c.StorePathCommitLog, ","):
+		return fmt.Errorf("store: storePathCommitLog=%s lists several folders, which is not served: the messages in the others would be missed", c.StorePathCommitLog)
+	case c.ReadOnlyCommitLogStorePaths != "":
+		return fmt.Errorf("store: readOnlyCommitLogStorePaths=%s is not served: the messages there would be missed", c.ReadOnlyCommitLogStorePaths)
+	case c.EnableConsumeQueueExt:
+		return fmt.Errorf("store: enableConsumeQueueExt=true comes with the filters by SQL92, which are not served yet; existing files are left as they are")
+	case c.EnableMultiDispatch:
+		return fmt.Errorf("store: enableMultiDispatch=true is not served: messages would be missing in their light message queues")
+	case c.EnableDLegerCommitLog:
+		return fmt.Errorf("store: enableDLegerCommitLog=true is not served yet")
+	}
+	return nil
+}
+
+// announce says once which settings have no effect.
+func (c *Config) announce(log *slog.Logger) {
+	for _, s := range []struct {
+		key    string
+		set    bool
+		reason string
+	}{
+		{"transientStorePoolEnable", c.TransientStorePoolEnable, "messages are written to the page cache at once, which promises more"},
+		{"warmMapedFileEnable", c.WarmMapedFileEnable, "nothing is written through a mapping"},
+		{"duplicationEnable", c.DuplicationEnable, "the official broker does not use it either"},
+		{"debugLockEnable", c.DebugLockEnable, "stacks are to be had by signal"},
+	} {
+		if s.set {
+			log.Info("setting without effect", "key", s.key, "reason", s.reason)
+		}
+	}
+}
+
+// logDir is the folder of the commit log.
+func (c *Config) logDir() string {
+	if c.StorePathCommitLog != "" {
+		return c.StorePathCommitLog
+	}
+	return c.StorePathRootDir + "/commitlog"
+}

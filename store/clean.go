@@ -1,0 +1,182 @@
+package store
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Official limits of cleaning (DefaultMessageStore and MappedFileQueue of 4.9.8).
+const (
+	diskWarningRatio     = 0.90 // above, writes are refused
+	diskForciblyRatio    = 0.85 // above, files go before they have expired
+	cleanDelay           = 60 * time.Second
+	diskCheckDelay       = time.Second
+	diskCheckInterval    = 10 * time.Second
+	deleteFilesBatch     = 10 // files of the log in one run
+	manualCleaningRounds = 20
+)
+
+// cleanState is the cleaner's.
+type cleanState struct {
+	minPhyOffset int64 // of the log when queues and index were cleaned last; the cleaner's alone
+
+	manual         atomic.Int32 // runs still to do by request
+	diskFull       atomic.Bool
+	diskFullReason atomic.Pointer[string]
+}
+
+// cleanLoop is the cleaner: it deletes what has expired and watches the disk.
+func (s *Store) cleanLoop(stop <-chan struct{}) {
+	clean, disk := time.NewTimer(cleanDelay), time.NewTimer(diskCheckDelay)
+	defer clean.Stop()
+	defer disk.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-disk.C:
+			s.checkDisk()
+			disk.Reset(diskCheckInterval)
+		case <-clean.C:
+			s.cleanFiles(stop)
+			clean.Reset(time.Duration(max(1, s.Config().CleanResourceInterval)) * time.Millisecond)
+		}
+	}
+}
+
+// DeleteExpiredLog makes the next 20 runs of cleaning delete expired log files at any hour (code 329).
+func (s *Store) DeleteExpiredLog() { s.clean.manual.Store(manualCleaningRounds) }
+
+// diskUse is how full the disks of log and queues are.
+type diskUse struct{ log, queues float64 }
+
+// checkDisk looks at the disks and refuses writes, or lets them again.
+func (s *Store) checkDisk() (diskUse, error) {
+	var u diskUse
+	var err error
+	if u.log, _, err = s.o.FS.Usage(s.Config().logDir()); err != nil {
+		return u, err
+	}
+	if u.queues, _, err = s.o.FS.Usage(s.path("consumequeue")); err != nil {
+		return u, err
+	}
+	full := max(u.log, u.queues) > diskWarningRatio
+	if full {
+		reason := fmt.Sprintf("%.1f percent of the disk are used, %.0f are the limit", 100*max(u.log, u.queues), 100*diskWarningRatio)
+		s.clean.diskFullReason.Store(&reason)
+	}
+	if s.clean.diskFull.Swap(full) != full {
+		if full {
+			s.o.Log.Error("the disk is nearly full, writes are refused", "log", u.log, "queues", u.queues)
+		} else {
+			s.o.Log.Info("the disk has room again, writes are taken", "log", u.log, "queues", u.queues)
+		}
+	}
+	return u, nil
+}
+
+// cleanFiles is one run of cleaning.
+func (s *Store) cleanFiles(stop <-chan struct{}) {
+	if err := s.deleteExpiredLog(stop); err != nil {
+		s.o.Log.Error("deleting expired log files failed", "error", err)
+	}
+	if err := s.deleteExpiredDerived(stop); err != nil {
+		s.o.Log.Error("deleting expired queue and index files failed", "error", err)
+	}
+}
+
+// deleteExpiredLog deletes files of the log when it is time, the disk is full, or someone asked.
+func (s *Store) deleteExpiredLog(stop <-chan struct{}) error {
+	cfg := s.Config()
+	use, err := s.checkDisk()
+	if err != nil {
+		return err
+	}
+	ratio := float64(min(max(cfg.DiskMaxUsedSpaceRatio, 10), 95)) / 100
+	now := s.o.Clock()
+	hour := isHour(cfg.DeleteWhen, now)
+	space := use.log > ratio || use.queues > ratio
+	manual := s.clean.manual.Load() > 0
+	if manual {
+		s.clean.manual.Add(-1)
+	}
+	if !hour && !space && !manual {
+		return nil
+	}
+	forced := cfg.CleanFileForciblyEnable && max(use.log, use.queues) > diskForciblyRatio
+	starts := s.log.FileStarts()
+	reserved := time.Duration(cfg.FileReservedTime) * time.Hour
+	deleted := 0
+	for i := 0; i+1 < len(starts) && deleted < deleteFilesBatch; i++ {
+		next := starts[i+1].Offset
+		if !forced && now.Before(starts[i].Modified.Add(reserved)) || next > s.dispatched.Load() {
+			break
+		}
+		if deleted > 0 && !pause(stop, cfg.DeleteCommitLogFilesInterval) {
+			break
+		}
+		n, err := s.log.DeleteBefore(next, 1)
+		if deleted += n; err != nil {
+			return err
+		}
+		if n == 0 {
+			break
+		}
+	}
+	if deleted > 0 {
+		s.o.Log.Info("log files were deleted", "files", deleted, "hour", hour, "space", space, "manual", manual, "forced", forced, "minPhyOffset", s.log.MinOffset())
+	} else if space {
+		s.o.Log.Warn("the disk is filling up, but there is no log file to delete", "log", use.log, "queues", use.queues)
+	}
+	return nil
+}
+
+// isHour tells whether it is one of the hours of deleteWhen, such as `04;16`, local time (UtilAll#isItTimeToDo).
+func isHour(when string, now time.Time) bool {
+	for hour := range strings.SplitSeq(when, ";") {
+		if n, err := strconv.Atoi(strings.TrimSpace(hour)); err == nil && n == now.Hour() {
+			return true
+		}
+	}
+	return false
+}
+
+// deleteExpiredDerived lets queues and index follow the log's minimum.
+func (s *Store) deleteExpiredDerived(stop <-chan struct{}) error {
+	minimum := s.log.MinOffset()
+	if minimum <= s.clean.minPhyOffset {
+		return nil
+	}
+	s.clean.minPhyOffset = minimum
+	n, err := s.queues.DeleteExpired(minimum, func() { pause(stop, s.Config().DeleteConsumeQueueFilesInterval) })
+	if n > 0 {
+		s.o.Log.Info("queue files were deleted", "files", n, "minPhyOffset", minimum)
+	}
+	if err != nil {
+		return err
+	}
+	return s.index.DeleteExpired(minimum)
+}
+
+// pause waits some milliseconds; false when the store is being closed.
+func pause(stop <-chan struct{}, ms int) bool {
+	select {
+	case <-stop:
+		return false
+	default:
+	}
+	if ms <= 0 {
+		return true
+	}
+	timer := time.NewTimer(time.Duration(ms) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-stop:
+		return false
+	case <-timer.C:
+		return true
+	}
+}

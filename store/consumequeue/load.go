@@ -1,0 +1,159 @@
+package consumequeue
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Open loads the queues of a folder: which files there are, not yet what they hold (Recover). As the official
+// broker it refuses files of another size than the configured one.
+func Open(o Options) (*Table, error) {
+	t := newTable(o)
+	topics, err := t.fs.List(t.root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("consumequeue: %w", err)
+	}
+	err = inParallel(len(topics), func(i int) error {
+		if !topics[i].IsDir() {
+			return nil
+		}
+		return t.loadTopic(topics[i].Name())
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// inParallel calls f for 0 to n-1 on a few goroutines and returns the first error. Loading many small files
+// waits for the disk more than for the processor.
+func inParallel(n int, f func(i int) error) error {
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		next  int
+		first error
+	)
+	take := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		if first != nil || next >= n {
+			return -1
+		}
+		next++
+		return next - 1
+	}
+	for range min(n, 4*runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := take(); i >= 0; i = take() {
+				if err := f(i); err != nil {
+					mu.Lock()
+					if first == nil {
+						first = err
+					}
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return first
+}
+
+// loadTopic loads the queues of a topic's folder.
+func (t *Table) loadTopic(topic string) error {
+	dir := path.Join(t.root, topic)
+	queues, err := t.fs.List(dir)
+	if err != nil {
+		return fmt.Errorf("consumequeue: %w", err)
+	}
+	for _, entry := range queues {
+		queueId, err := strconv.ParseInt(entry.Name(), 10, 32)
+		if err != nil || !entry.IsDir() {
+			continue // as the official broker
+		}
+		files, err := t.fs.List(path.Join(dir, entry.Name()))
+		if err != nil {
+			return fmt.Errorf("consumequeue: %w", err)
+		}
+		if err := t.loadQueue(topic, int32(queueId), files); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadQueue notes the files of a queue.
+func (t *Table) loadQueue(topic string, queueId int32, files []fs.DirEntry) error {
+	if len(files) == 0 {
+		return nil
+	}
+	q := t.findOrCreate(topic, queueId)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	size := t.perFile * EntrySize
+	for i, file := range files {
+		name := path.Join(t.dir(q), file.Name())
+		offset, err := strconv.ParseInt(file.Name(), 10, 64)
+		if err != nil || offset < 0 || len(file.Name()) != 20 {
+			return fmt.Errorf("consumequeue: %s is not a consume-queue file; move it away", name)
+		}
+		info, err := file.Info()
+		if err != nil {
+			return fmt.Errorf("consumequeue: %w", err)
+		}
+		if info.Size() == 0 {
+			// A creation that was cut off.
+			if err := t.extend(name); err != nil {
+				return err
+			}
+		} else if info.Size() != size {
+			return fmt.Errorf("consumequeue: %s has %d bytes, mappedFileSizeConsumeQueue says %d; configure the size that the files were made with",
+				name, info.Size(), size)
+		}
+		if offset%size != 0 {
+			return fmt.Errorf("consumequeue: the name of %s is no multiple of mappedFileSizeConsumeQueue %d; configure the size that the files were made with", name, size)
+		}
+		start := offset / EntrySize
+		if i == 0 {
+			q.first, q.end = start, start
+		}
+		if start != q.end && t.crashed {
+			// The name of the file between was lost with the power. Truncate sees whether that matters.
+			t.addOrphan(q, start)
+			continue
+		}
+		if start != q.end {
+			return fmt.Errorf("consumequeue: %s/%020d is missing: %s follows a gap; bring it back, or remove the folder to have the queue rebuilt from the commit log",
+				t.dir(q), q.end*EntrySize, name)
+		}
+		q.end += t.perFile
+	}
+	return nil
+}
+
+func (t *Table) addOrphan(q *Queue, start int64) {
+	t.flush.Lock()
+	defer t.flush.Unlock()
+	t.orphans[q] = append(t.orphans[q], start)
+}
+
+// extend gives a file its full length.
+func (t *Table) extend(name string) error {
+	f, err := t.fs.Open(name)
+	if err != nil {
+		return fmt.Errorf("consumequeue: %w", err)
+	}
+	defer f.Close()
+	if err := f.Truncate(t.perFile * EntrySize); err != nil {
+		return fmt.Errorf("consumequeue: %w", err)
+	}
+	t.log.Warn("an empty consume-queue file was given its length", "file", strings.TrimPrefix(name, t.root+"/"))
+	return nil
+}

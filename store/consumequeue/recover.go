@@ -1,0 +1,303 @@
+package consumequeue
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sort"
+)
+
+// firstRead is how many entries of a queue's last file are read first: most queues of many are short.
+const firstRead = 4 << 10 / EntrySize
+
+// Recover finds the end of every queue:
+//
+//  1. In the last file the first place without a valid entry (offset >= 0, size > 0) is the end; if the file has
+//     none, it is looked for in the file before, of which all entries are expected.
+//  2. Behind the end the file is zeroed as far as there is something: a later entry must not look valid again.
+//
+// Entries before the durable point of the store are without holes; where others have holes (power was cut), Truncate
+// drops everything behind that point and the commit log is dispatched again.
+func (t *Table) Recover() error {
+	all := t.All()
+	return inParallel(len(all), func(i int) error { return all[i].recover() })
+}
+
+func (q *Queue) recover() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.first == q.end {
+		return nil
+	}
+	start := q.end - q.table.perFile
+	var head [firstRead * EntrySize]byte
+	for {
+		n := min(firstRead, int(q.table.perFile))
+		b, err := q.readFile(head[:0], start, n*EntrySize)
+		if err != nil {
+			return err
+		}
+		if start == q.first {
+			q.minPhy = Decode(b).PhyOffset // for the rule of CorrectMin; a guess until it has run
+		}
+		if Decode(b).valid() || start == q.first {
+			end := start
+			for len(b) > 0 && Decode(b).valid() {
+				end, b = end+1, b[EntrySize:]
+			}
+			if len(b) == 0 && end-start < q.table.perFile {
+				if end, err = q.searchFile(start, end, Entry.valid); err != nil {
+					return err
+				}
+			}
+			return q.endAtLocked(end)
+		}
+		start -= q.table.perFile
+	}
+}
+
+// searchFile returns the first entry of the file that begins with start, at or behind from, for which in is
+// false; in must hold for all before that and for none behind it.
+func (q *Queue) searchFile(start, from int64, in func(Entry) bool) (int64, error) {
+	var failed error
+	n := sort.Search(int(start+q.table.perFile-from), func(i int) bool {
+		if failed != nil {
+			return true
+		}
+		var buf [EntrySize]byte
+		b, err := q.readFile(buf[:0], from+int64(i), EntrySize)
+		if err != nil {
+			failed = err
+			return true
+		}
+		return !in(Decode(b))
+	})
+	return from + int64(n), failed
+}
+
+// endAtLocked makes end the end of the queue, all of which is in files, and zeroes what is behind it.
+func (q *Queue) endAtLocked(end int64) error {
+	q.tail = nil
+	q.written, q.synced = end, end
+	if err := q.zeroLocked(end); err != nil {
+		return err
+	}
+	q.maxPhy = 0
+	for last := end - 1; last >= q.first; last-- {
+		var buf [EntrySize]byte
+		b, err := q.readFile(buf[:0], last, EntrySize)
+		if err != nil {
+			return err
+		}
+		if e := Decode(b); !e.IsBlank() {
+			q.maxPhy = e.PhyOffset + int64(e.Size)
+			break
+		}
+	}
+	if end == q.first {
+		q.minPhy = -1
+	}
+	q.max.Store(end)
+	q.min.Store(q.first)
+	return nil
+}
+
+// MaxPhyOffset is the commit-log offset behind the newest message of all queues, 0 when there is none.
+func (t *Table) MaxPhyOffset() int64 {
+	var newest int64
+	for _, q := range t.All() {
+		newest = max(newest, q.MaxPhyOffset())
+	}
+	return newest
+}
+
+// Truncate drops the entries of records at or behind a commit-log offset from all queues, which must have been
+// recovered and not been appended to. verify, if not nil, tells whether an entry is that of a record in the log; the
+// last entry of a queue is asked for until one is (entries of an older, lost end of the log can stand behind a hole).
+func (t *Table) Truncate(phyOffset int64, verify func(q *Queue, queueOffset int64, e Entry) bool) error {
+	if err := t.removeOrphans(phyOffset); err != nil {
+		return err
+	}
+	all := t.All()
+	return inParallel(len(all), func(i int) error { return all[i].truncate(phyOffset, verify) })
+}
+
+// removeOrphans removes the files behind a missing one, none of whose entries may be before phyOffset.
+func (t *Table) removeOrphans(phyOffset int64) error {
+	t.flush.Lock()
+	orphans := t.orphans
+	t.orphans = make(map[*Queue][]int64)
+	t.flush.Unlock()
+	for q, starts := range orphans {
+		for _, start := range starts {
+			var buf [EntrySize]byte
+			b, err := q.readFile(buf[:0], start, EntrySize)
+			if err != nil {
+				return err
+			}
+			if e := Decode(b); e.valid() && !e.IsBlank() && e.PhyOffset < phyOffset {
+				return fmt.Errorf("consumequeue: %s is missing, and %s was written before the last checkpoint; remove the folder to have the queue rebuilt from the commit log",
+					t.path(q, q.end), t.path(q, start))
+			}
+			t.log.Warn("a consume-queue file behind a missing one is removed", "file", t.path(q, start))
+			t.files.drop(q, start)
+			if err := t.fs.Remove(t.path(q, start)); err != nil {
+				return fmt.Errorf("consumequeue: %w", err)
+			}
+			t.addDirs(q)
+		}
+	}
+	return nil
+}
+
+func (q *Queue) truncate(phyOffset int64, verify func(q *Queue, queueOffset int64, e Entry) bool) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.first == q.end {
+		return nil
+	}
+	end := q.written
+	if q.maxPhy > phyOffset {
+		before := func(e Entry) bool { return e.valid() && (e.PhyOffset < phyOffset || e.IsBlank()) }
+		var err error
+		start := end - 1 - (end-1)%q.table.perFile
+		for ; start > q.first; start -= q.table.perFile {
+			var buf [EntrySize]byte
+			b, err := q.readFile(buf[:0], start, EntrySize)
+			if err != nil {
+				return err
+			}
+			if before(Decode(b)) {
+				break
+			}
+		}
+		if end, err = q.searchFile(start, start, before); err != nil {
+			return err
+		}
+		end = min(end, q.written)
+	}
+	for verify != nil && end > q.first {
+		var buf [EntrySize]byte
+		b, err := q.readFile(buf[:0], end-1, EntrySize)
+		if err != nil {
+			return err
+		}
+		if e := Decode(b); e.IsBlank() || e.valid() && e.PhyOffset < phyOffset && verify(q, end-1, e) {
+			break
+		}
+		end--
+	}
+	if end == q.written {
+		return nil
+	}
+	q.table.log.Info("entries behind the log are dropped", "topic", q.topic, "queueId", q.queueId,
+		"max", end, "dropped", q.written-end)
+	return q.endAtLocked(end)
+}
+
+// CorrectMin moves the minimum of every queue to its first entry whose record is in the log, which begins at
+// minPhyOffset; to the end, when there is none. As ConsumeQueue#correctMinOffset of 4.9.8, except that blank
+// entries are never the first.
+func (t *Table) CorrectMin(minPhyOffset int64) {
+	all := t.All()
+	_ = inParallel(len(all), func(i int) error {
+		all[i].correctMin(minPhyOffset)
+		return nil
+	})
+}
+
+func (q *Queue) correctMin(minPhyOffset int64) {
+	lo, hi := q.min.Load(), q.max.Load()
+	if lo == hi {
+		return
+	}
+	q.mu.Lock()
+	known := q.minPhy
+	q.mu.Unlock()
+	if known > 0 && known >= minPhyOffset {
+		return // a blank one has 0
+	}
+	if e, ok := q.at(lo); ok && !e.IsBlank() && e.PhyOffset >= minPhyOffset {
+		return
+	}
+	minimum := lo + int64(sort.Search(int(hi-lo), func(i int) bool {
+		e, ok := q.at(lo + int64(i))
+		return ok && e.PhyOffset >= minPhyOffset && !e.IsBlank()
+	}))
+	phy := int64(-1)
+	if minimum < hi {
+		if e, ok := q.at(minimum); ok {
+			phy = e.PhyOffset
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.min.Load() != lo || q.max.Load() < minimum {
+		return // cut back meanwhile
+	}
+	q.min.Store(minimum)
+	q.minPhy = phy
+}
+
+// DeleteExpired removes the files whose last entry is below minPhyOffset, never the last file of a queue, and
+// corrects the minimums. It returns how many files went. wait, if not nil, is called between queues that lost some.
+func (t *Table) DeleteExpired(minPhyOffset int64, wait func()) (int, error) {
+	var (
+		total int
+		first error
+	)
+	for _, q := range t.All() {
+		n, err := q.deleteExpired(minPhyOffset)
+		if err != nil && first == nil {
+			first = err
+		}
+		q.correctMin(minPhyOffset)
+		if total += n; n > 0 && wait != nil {
+			wait()
+		}
+	}
+	return total, first
+}
+
+func (q *Queue) deleteExpired(minPhyOffset int64) (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.dead || q.minPhy > 0 && q.minPhy >= minPhyOffset {
+		return 0, nil
+	}
+	n := 0
+	for q.first+q.table.perFile < q.end && q.first+q.table.perFile <= q.written {
+		var buf [EntrySize]byte
+		b, err := q.readFile(buf[:0], q.first+q.table.perFile-1, EntrySize)
+		if err != nil {
+			return n, err
+		}
+		if Decode(b).PhyOffset >= minPhyOffset {
+			break
+		}
+		q.table.files.drop(q, q.first)
+		if err := q.table.fs.Remove(q.table.path(q, q.first)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return n, fmt.Errorf("consumequeue: %w", err)
+		}
+		q.table.addDirs(q)
+		q.first += q.table.perFile
+		q.synced = max(q.synced, q.first)
+		if q.min.Load() < q.first {
+			q.min.Store(q.first)
+			q.minPhy = -1
+		}
+		n++
+	}
+	return n, nil
+}
+
+// DestroyAll removes every queue: there is no commit log that they could belong to.
+func (t *Table) DestroyAll() error {
+	var first error
+	for _, q := range t.All() {
+		if err := t.Destroy(q); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}

@@ -1,0 +1,169 @@
+package store
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"rocketd/compat"
+	"rocketd/protocol/message"
+	"rocketd/store/commitlog"
+	"rocketd/store/consumequeue"
+)
+
+// retryDispatch is how long the dispatcher waits after an error of reading the log.
+const retryDispatch = time.Second
+
+// dispatchScratch is the dispatcher's own.
+type dispatchScratch struct {
+	lastError time.Time // when an error was logged last
+	skipped   int       // errors not logged since
+}
+
+// confirmed wakes the dispatcher; see commitlog.Options.
+func (s *Store) confirmed() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// dispatchLoop is the dispatcher: it follows the log, fills queues and index and tells who waits for messages.
+func (s *Store) dispatchLoop(stop <-chan struct{}) {
+	retry := time.NewTimer(0)
+	defer retry.Stop()
+	for {
+		select {
+		case <-s.wake:
+		case <-retry.C:
+		case <-stop:
+			if err := s.dispatch(); err != nil {
+				s.o.Log.Error("dispatch has not finished", "error", err)
+			}
+			return
+		}
+		if err := s.dispatch(); err != nil {
+			s.o.Log.Error("reading the log for dispatch failed; it is tried again", "phyOffset", s.dispatched.Load(), "error", err)
+			retry.Reset(retryDispatch)
+		}
+	}
+}
+
+// dispatch handles everything that can be read now.
+func (s *Store) dispatch() error {
+	for {
+		from := s.dispatched.Load()
+		if from >= s.log.ConfirmOffset() {
+			return nil
+		}
+		next, err := s.log.Scan(from, s.dispatchLive)
+		if next > from {
+			s.dispatched.Store(next)
+		}
+		if errors.Is(err, commitlog.ErrNotFound) && from < s.log.MinOffset() {
+			s.o.Log.Error("the log was deleted before it was dispatched", "phyOffset", from, "minPhyOffset", s.log.MinOffset())
+			s.dispatched.Store(s.log.MinOffset())
+			continue
+		}
+		if err != nil || next <= from {
+			return err
+		}
+	}
+}
+
+func (s *Store) dispatchLive(phyOffset int64, r message.Record) error {
+	return s.dispatchRecord(phyOffset, r, true)
+}
+
+// dispatchRecord puts a record into its queue and into the index, then tells Arrive. It fails never: what can't be
+// written to a file is kept in memory, or noted as damage that the next start mends.
+func (s *Store) dispatchRecord(phyOffset int64, r message.Record, indexed bool) error {
+	var a Arrival
+	p := s.parse(r, &a)
+	enters := message.Queued(a.sysFlag)
+	if enters {
+		e := consumequeue.Entry{PhyOffset: phyOffset, Size: int32(r.Size()), TagsCode: a.TagsCode}
+		if err := s.queues.Append(a.Topic, a.QueueId, a.QueueOffset, e); err != nil {
+			s.dispatchError("consume queue", phyOffset, err)
+		}
+	}
+	if indexed && message.TransactionValue(a.sysFlag) != message.TransactionRollback && s.Config().MessageIndexEnable {
+		if err := s.index.Put(a.Topic, p.uniqKey, p.keys, phyOffset, a.StoreTimestamp); err != nil {
+			s.dispatchError("index", phyOffset, err)
+		}
+	}
+	s.dispatched.Store(phyOffset + int64(r.Size()))
+	s.lastStored.Store(a.StoreTimestamp)
+	if enters && s.live && s.o.Arrive != nil {
+		s.o.Arrive(a)
+	}
+	return nil
+}
+
+// indexRecord is the index's part of dispatchRecord.
+func (s *Store) indexRecord(phyOffset int64, r message.Record) {
+	var a Arrival
+	p := s.parse(r, &a)
+	if message.TransactionValue(a.sysFlag) == message.TransactionRollback {
+		return
+	}
+	if err := s.index.Put(a.Topic, p.uniqKey, p.keys, phyOffset, a.StoreTimestamp); err != nil {
+		s.dispatchError("index", phyOffset, err)
+	}
+}
+
+// dispatchError logs that a file could not be written, at most once a second.
+func (s *Store) dispatchError(what string, phyOffset int64, err error) {
+	d := &s.scratch
+	now := s.o.Clock()
+	if d.skipped++; now.Sub(d.lastError) < time.Second {
+		return
+	}
+	s.o.Log.Error("dispatch: "+what, "phyOffset", phyOffset, "errors", d.skipped, "error", err)
+	d.lastError, d.skipped = now, 0
+}
+
+// dispatchProperties are the properties that dispatch looks at, as parts of the record.
+type dispatchProperties struct{ tags, keys, uniqKey, delay string }
+
+// parse fills a with what the record says and returns its properties, read in one pass.
+func (s *Store) parse(r message.Record, a *Arrival) (p dispatchProperties) {
+	a.Topic, a.QueueId, a.QueueOffset = r.Topic(), r.QueueId(), r.QueueOffset()
+	a.StoreTimestamp, a.sysFlag = r.StoreTimestamp(), r.SysFlag()
+	a.Properties = r.Properties()
+	p = scanProperties(a.Properties)
+	if p.tags != "" {
+		a.TagsCode = int64(compat.HashCode(p.tags))
+	}
+	if p.delay != "" && a.Topic == message.TopicSchedule {
+		// As CommitLog#checkMessageAndReturnSize of 4.9.8, but a level that is no number does not stop dispatch.
+		if level, err := strconv.ParseInt(p.delay, 10, 32); err == nil && level > 0 {
+			a.TagsCode = s.o.DeliverTime(int(level), a.StoreTimestamp)
+		}
+	}
+	return p
+}
+
+// scanProperties reads a properties text; of entries with one name the last counts.
+func scanProperties(text string) (p dispatchProperties) {
+	for text != "" {
+		entry := text
+		if i := strings.IndexByte(text, 2); i >= 0 {
+			entry, text = text[:i], text[i+1:]
+		} else {
+			text = ""
+		}
+		// The names that matter have 4, 5 or 8 letters.
+		if len(entry) > 5 && entry[4] == 1 && entry[:4] == message.PropertyTags {
+			p.tags = entry[5:]
+		} else if len(entry) > 5 && entry[4] == 1 && entry[:4] == message.PropertyKeys {
+			p.keys = entry[5:]
+		} else if len(entry) > 6 && entry[5] == 1 && entry[:5] == message.PropertyDelayTimeLevel {
+			p.delay = entry[6:]
+		} else if len(entry) > 9 && entry[8] == 1 && entry[:8] == message.PropertyUniqKey {
+			p.uniqKey = entry[9:]
+		}
+	}
+	return p
+}

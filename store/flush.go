@@ -1,0 +1,85 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// checkpointBytes is how much log there may be behind the checkpoint: recovery after a crash dispatches that again.
+const checkpointBytes = 256 << 20
+
+// flushLoop is the flusher of queues and index: it writes what is in memory, syncs what is worth it, and from time
+// to time everything, with the checkpoint.
+func (s *Store) flushLoop(stop <-chan struct{}) {
+	thorough := s.o.Clock()
+	failing := false
+	for {
+		cfg := s.Config()
+		timer := time.NewTimer(time.Duration(max(1, cfg.FlushIntervalConsumeQueue)) * time.Millisecond)
+		select {
+		case <-timer.C:
+		case <-stop:
+			timer.Stop()
+			return
+		}
+		now := s.o.Clock()
+		var err error
+		if now.Sub(thorough) >= time.Duration(cfg.FlushConsumeQueueThoroughInterval)*time.Millisecond ||
+			s.dispatched.Load()-s.checkpoint.dispatched > checkpointBytes {
+			thorough = now
+			err = s.saveCheckpoint()
+		} else {
+			err = s.queues.Flush(cfg.FlushConsumeQueueLeastPages)
+			if _, e := s.index.Flush(false); err == nil {
+				err = e
+			}
+		}
+		switch {
+		case err != nil && !failing:
+			s.o.Log.Error("flushing queues and index failed; it is tried again", "error", err)
+		case err == nil && failing:
+			s.o.Log.Info("flushing queues and index works again")
+		}
+		failing = err != nil
+	}
+}
+
+// saveCheckpoint makes log, queues and index durable as far as they go now, then says so in the checkpoint file. After
+// damage there is no further checkpoint: the next start must begin at the last one.
+func (s *Store) saveCheckpoint() error {
+	stored := s.lastStored.Load() // before dispatched, which it then does not exceed
+	dispatched := s.dispatched.Load()
+	if dispatched > s.log.FlushedOffset() {
+		if err := s.log.Flush(); err != nil {
+			return err
+		}
+	}
+	if err := s.queues.Flush(0); err != nil {
+		return err
+	}
+	if err := s.queues.Damaged(); err != nil {
+		return fmt.Errorf("store: no checkpoint: %w", err)
+	}
+	indexed, err := s.index.Flush(true)
+	if err != nil {
+		return err
+	}
+	next := checkpoint{
+		physicMsgTimestamp: max(s.checkpoint.physicMsgTimestamp, s.log.LastFlushedTimestamp()),
+		logicsMsgTimestamp: max(s.checkpoint.logicsMsgTimestamp, stored),
+		indexMsgTimestamp:  max(s.checkpoint.indexMsgTimestamp, indexed),
+		dispatched:         dispatched,
+	}
+	if next == s.checkpoint {
+		return nil
+	}
+	if err := writeCheckpoint(s.o.FS, s.path("checkpoint"), s.Config().StorePathRootDir, next); err != nil {
+		return err
+	}
+	s.checkpoint = next
+	return nil
+}
+
+// Flush makes everything durable and writes the checkpoint.
+func (s *Store) Flush() error { return errors.Join(s.log.Flush()) }

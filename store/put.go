@@ -1,0 +1,176 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"rocketd/protocol/message"
+	"rocketd/store/commitlog"
+)
+
+// Put is one message or batch to append (see commitlog.Put).
+type Put = commitlog.Put
+
+// Reasons why writes are refused (Writable, Put.Err).
+var (
+	ErrClosed   = commitlog.ErrClosed
+	ErrDiskFull = errors.New("store: the disk is nearly full")
+	ErrFiles    = errors.New("store: consume queue or index files can't be written")
+)
+
+// maxPageCacheBusy: a lock held longer than this is taken for a clock that jumped (as isOSPageCacheBusy of 4.9.8).
+const maxPageCacheBusy = 10_000_000 * time.Millisecond
+
+// Writable returns nil, or the reason why writes are refused now.
+func (s *Store) Writable() error {
+	switch {
+	case s.clean.diskFull.Load():
+		return fmt.Errorf("%w: %s", ErrDiskFull, *s.clean.diskFullReason.Load())
+	case s.queues.Failing() || s.index.Failing():
+		return ErrFiles
+	}
+	return nil
+}
+
+// PageCacheBusy tells whether the append lock has been held longer than osPageCacheBusyTimeOutMills.
+func (s *Store) PageCacheBusy() bool {
+	since := s.log.LockedSince()
+	if since.IsZero() {
+		return false
+	}
+	held := s.o.Clock().Sub(since)
+	return held > time.Duration(s.Config().OsPageCacheBusyTimeOutMills)*time.Millisecond && held < maxPageCacheBusy
+}
+
+// Put appends a run; each Put gets its result. The checks of size are made here (Put.Err is
+// commitlog.ErrTooLarge, …); what a client sees is decided by the broker.
+func (s *Store) Put(run []*Put) {
+	s.putting.RLock()
+	defer s.putting.RUnlock()
+	refusal := s.Writable()
+	if s.closed {
+		refusal = ErrClosed
+	}
+	if refusal != nil {
+		for _, p := range run {
+			p.Err = refusal
+		}
+		s.stats.failed.Add(int64(len(run)))
+		return
+	}
+	began := s.o.Clock()
+	maximum := s.Config().MaxMessageSize
+	good := run
+	for i, p := range run {
+		if bodySize(p) > maximum {
+			good = s.refuseLarge(run, i, maximum)
+			break
+		}
+	}
+	if len(good) > 0 {
+		s.log.Append(good)
+	}
+	s.stats.put(run, s.o.Clock().Sub(began))
+}
+
+// bodySize is the size of a message's body, or of the bodies of a batch.
+func bodySize(p *Put) int {
+	if p.Message != nil {
+		return len(p.Message.Body)
+	}
+	size := 0
+	for _, m := range p.Batch {
+		size += len(m.Body)
+	}
+	return size
+}
+
+// refuseLarge gives those from i on that are too large their error and returns the others.
+func (s *Store) refuseLarge(run []*Put, i, maximum int) []*Put {
+	good := append([]*Put(nil), run[:i]...)
+	for _, p := range run[i:] {
+		if size := bodySize(p); size > maximum {
+			p.Err = fmt.Errorf("%w: body of %d bytes, maxMessageSize is %d", commitlog.ErrTooLarge, size, maximum)
+			continue
+		}
+		good = append(good, p)
+	}
+	return good
+}
+
+// WaitFlushed calls done when the log is durable up to end (see commitlog).
+func (s *Store) WaitFlushed(end int64, timeout time.Duration, done func(error)) {
+	s.log.WaitFlushed(end, timeout, done)
+}
+
+// Message reads the record at a commit-log offset.
+func (s *Store) Message(phyOffset int64) (message.Message, error) {
+	r, err := s.Record(phyOffset)
+	if err != nil {
+		return message.Message{}, err
+	}
+	return r.Message(), nil
+}
+
+// Record reads the bytes of the record at a commit-log offset; commitlog.ErrNotFound when none begins there.
+func (s *Store) Record(phyOffset int64) (message.Record, error) {
+	size, err := s.recordSize(phyOffset)
+	if err != nil {
+		return nil, err
+	}
+	return s.rawRecord(nil, phyOffset, size)
+}
+
+// recordSize reads how large the record at an offset says it is, and checks that it can be.
+func (s *Store) recordSize(phyOffset int64) (int32, error) {
+	b, err := s.log.Read(make([]byte, 0, message.BlankRecordSize), phyOffset, message.BlankRecordSize)
+	if err != nil {
+		return 0, err
+	}
+	size := message.Record(b).Size()
+	if size < message.MinRecordSize || int64(size) > s.log.ConfirmOffset()-phyOffset || size > s.Config().MappedFileSizeCommitLog {
+		return 0, fmt.Errorf("%w: no record at %d", commitlog.ErrNotFound, phyOffset)
+	}
+	return int32(size), nil
+}
+
+// rawRecord reads a record whose size is known, appends it to dst and returns it; it must say that it lies at the
+// offset.
+func (s *Store) rawRecord(dst []byte, phyOffset int64, size int32) (message.Record, error) {
+	if size < message.MinRecordSize || int(size) > s.Config().MappedFileSizeCommitLog {
+		return nil, fmt.Errorf("%w: no record of %d bytes at %d", commitlog.ErrNotFound, size, phyOffset)
+	}
+	b, err := s.log.Read(dst, phyOffset, int(size))
+	if err != nil {
+		return nil, err
+	}
+	b = b[len(dst):]
+	n, err := message.Check(b, false)
+	if err == nil && (n != int(size) || message.Record(b).PhyOffset() != phyOffset) {
+		err = commitlog.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: no record of %d bytes at %d: %w", commitlog.ErrNotFound, size, phyOffset, err)
+	}
+	return message.Record(b), nil
+}
+
+// startsRecord tells whether the log has a record, or its end, at an offset.
+func (s *Store) startsRecord(phyOffset int64) bool {
+	b, err := s.log.Read(make([]byte, 0, message.BlankRecordSize), phyOffset, message.BlankRecordSize)
+	if err != nil {
+		return false
+	}
+	_, err = message.Check(b, false)
+	return err == nil || errors.Is(err, message.ErrBlank) || errors.Is(err, message.ErrShort) || allZero(b)
+}
+
+func allZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}

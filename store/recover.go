@@ -1,0 +1,191 @@
+package store
+
+import (
+	"time"
+
+	"rocketd/protocol/message"
+	"rocketd/store/consumequeue"
+)
+
+// recover makes log, queues and index agree (spec/store-format.md section 7):
+//
+//  1. Without a commit-log file the queues and the index are destroyed: as the official broker does, but loudly.
+//  2. Each queue's end is found.
+//  3. After a clean stop the log is scanned from behind the newest record that the queues know. The official broker
+//     scans the last three files, and cuts the log at a bad record in one of them; we don't look.
+//     After a crash it is scanned from the offset that our last checkpoint says is durable everywhere; without one,
+//     from the newest file whose first record is 3 s older than the official checkpoint. Not later than the newest
+//     record that the queues know: queues that were removed are rebuilt.
+//  4. After a crash queues and index lose what they have from that offset on.
+//  5. Each record found is dispatched. The first invalid one ends the log.
+//  6. Entries behind that end are dropped; an index that lacks is made from the whole log.
+//  7. Queue offsets go on from the ends of the queues, their minimums follow the log's.
+func (s *Store) recover(crashed bool) error {
+	began := s.o.Clock()
+	starts := s.log.FileStarts()
+	if len(starts) == 0 {
+		if err := s.destroyDerived(); err != nil {
+			return err
+		}
+	}
+	if err := s.queues.Recover(); err != nil {
+		return err
+	}
+	minimum := s.log.MinOffset()
+	known := max(s.queues.MaxPhyOffset(), minimum, 0)
+	from := known
+	if crashed {
+		from = min(known, s.durable())
+		if err := s.cutDerived(from); err != nil {
+			return err
+		}
+	} else if !s.startsRecord(from) {
+		from = s.fileStart(from)
+	}
+	from = max(from, minimum, 0)
+	reindexFrom, err := s.indexStart(from, crashed)
+	if err != nil {
+		return err
+	}
+	s.o.Log.Info("recovering", "clean", !crashed, "from", from, "minPhyOffset", minimum, "newestInQueues", known)
+	progress := s.newProgress("recovering the commit log", from)
+	err = s.log.Recover(from, s.Config().CheckCRCOnRecover, func(phyOffset int64, r message.Record) error {
+		progress.at(phyOffset)
+		return s.dispatchRecord(phyOffset, r, reindexFrom == from)
+	})
+	if err != nil {
+		return err
+	}
+	end := s.log.MaxOffset()
+	if s.queues.MaxPhyOffset() > end {
+		s.o.Log.Warn("the queues know records behind the end of the log", "maxPhyOffset", end, "newestInQueues", s.queues.MaxPhyOffset())
+		if err := s.queues.Truncate(end, nil); err != nil {
+			return err
+		}
+	}
+	if err := s.reindex(reindexFrom, from, end); err != nil {
+		return err
+	}
+	s.queues.ResetOffsets()
+	s.queues.CorrectMin(s.log.MinOffset())
+	s.dispatched.Store(end)
+	s.clean.minPhyOffset = s.log.MinOffset()
+	s.live = true
+	s.o.Log.Info("recovered", "maxPhyOffset", end, "records", progress.records, "took", s.o.Clock().Sub(began))
+	return nil
+}
+
+// destroyDerived removes queues and index, which refer to a log that is no longer there.
+func (s *Store) destroyDerived() error {
+	if n := len(s.queues.All()); n > 0 {
+		s.o.Log.Error("THERE IS NO COMMIT LOG FILE: the consume queues are removed, queue offsets begin at 0 again", "folder", s.Config().logDir(), "queues", n)
+	}
+	if err := s.queues.DestroyAll(); err != nil {
+		return err
+	}
+	return s.index.DestroyAll()
+}
+
+// durable is the offset from which on the log must be dispatched again after a crash.
+func (s *Store) durable() int64 {
+	starts := s.log.FileStarts()
+	if len(starts) == 0 {
+		return 0
+	}
+	own := s.checkpoint.dispatched
+	if own >= starts[0].Offset && own <= starts[len(starts)-1].Offset+int64(s.Config().MappedFileSizeCommitLog) && s.startsRecord(own) {
+		return own
+	}
+	cfg := s.Config()
+	newest := s.checkpoint.minTimestamp(cfg.MessageIndexEnable && cfg.MessageIndexSafe)
+	for i := len(starts) - 1; i >= 0; i-- {
+		if t := starts[i].FirstTimestamp; t != 0 && t <= newest {
+			return starts[i].Offset
+		}
+	}
+	return starts[0].Offset
+}
+
+// fileStart is the start of the log file that holds an offset.
+func (s *Store) fileStart(phyOffset int64) int64 {
+	start := int64(0)
+	for _, f := range s.log.FileStarts() {
+		if f.Offset <= phyOffset {
+			start = f.Offset
+		}
+	}
+	return start
+}
+
+// cutDerived drops from queues and index what will be dispatched again.
+func (s *Store) cutDerived(from int64) error {
+	return s.queues.Truncate(from, func(q *consumequeue.Queue, queueOffset int64, e consumequeue.Entry) bool {
+		if e.PhyOffset < s.log.MinOffset() {
+			return true // its record has expired
+		}
+		r, err := s.rawRecord(nil, e.PhyOffset, e.Size)
+		return err == nil && r.Topic() == q.Topic() && r.QueueId() == q.QueueId() && r.QueueOffset() == queueOffset
+	})
+}
+
+// indexStart is where indexing must begin: from, or earlier when the index lacks something that it should have.
+func (s *Store) indexStart(from int64, crashed bool) (int64, error) {
+	if !s.Config().MessageIndexEnable {
+		return from, nil
+	}
+	if crashed {
+		start, err := s.index.Recover(from, s.checkpoint.indexMsgTimestamp, func(phyOffset int64) int64 {
+			return s.storeTime(phyOffset)
+		})
+		if err != nil {
+			return 0, err
+		}
+		from = start
+	}
+	if s.index.Empty() {
+		return max(0, s.log.MinOffset()), nil
+	}
+	return max(from, s.log.MinOffset(), 0), nil
+}
+
+// reindex indexes the log from an offset, when that is before the one where dispatch began.
+func (s *Store) reindex(from, dispatchedFrom, end int64) error {
+	if from == dispatchedFrom || from >= end {
+		return nil
+	}
+	s.o.Log.Warn("the index is incomplete: it is made again from the log", "from", from, "to", end)
+	progress := s.newProgress("indexing", from)
+	_, err := s.log.Scan(from, func(phyOffset int64, r message.Record) error {
+		progress.at(phyOffset)
+		s.indexRecord(phyOffset, r)
+		return nil
+	})
+	return err
+}
+
+// progress logs how far a scan of the log is, every two seconds.
+type progress struct {
+	s       *Store
+	what    string
+	from    int64
+	records int
+	next    time.Time
+}
+
+func (s *Store) newProgress(what string, from int64) *progress {
+	return &progress{s: s, what: what, from: from, next: s.o.Clock().Add(progressInterval)}
+}
+
+const progressInterval = 2 * time.Second
+
+func (p *progress) at(phyOffset int64) {
+	if p.records++; p.records%4096 != 0 {
+		return
+	}
+	if now := p.s.o.Clock(); now.After(p.next) {
+		p.next = now.Add(progressInterval)
+		starts := p.s.log.FileStarts()
+		last := starts[len(starts)-1].Offset + int64(p.s.Config().MappedFileSizeCommitLog)
+		p.s.o.Log.Info(p.what, "phyOffset", phyOffset, "percent", 100*(phyOffset-p.from)/max(1, last-p.from), "records", p.records)
+	}
+}

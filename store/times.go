@@ -1,0 +1,134 @@
+package store
+
+import (
+	"rocketd/protocol/message"
+	"rocketd/store/consumequeue"
+)
+
+// MinOffset and MaxOffset are a queue's bounds; 0, 0 for a queue that does not exist.
+func (s *Store) MinOffset(topic string, queueId int32) int64 {
+	if q := s.queues.Find(topic, queueId); q != nil {
+		return q.Min()
+	}
+	return 0
+}
+
+// MaxOffset is the queue offset behind the last message; see MinOffset.
+func (s *Store) MaxOffset(topic string, queueId int32) int64 {
+	if q := s.queues.Find(topic, queueId); q != nil {
+		return q.Max()
+	}
+	return 0
+}
+
+// Entry is one entry of a consume queue.
+type Entry = consumequeue.Entry
+
+// Entry is the consume-queue entry at a queue offset.
+func (s *Store) Entry(topic string, queueId int32, offset int64) (e Entry, ok bool) {
+	if q := s.queues.Find(topic, queueId); q != nil {
+		return q.Entry(offset)
+	}
+	return Entry{}, false
+}
+
+// EarliestTime is the store time of a queue's first message, -1 when there is none.
+func (s *Store) EarliestTime(topic string, queueId int32) int64 {
+	q := s.queues.Find(topic, queueId)
+	if q == nil {
+		return -1
+	}
+	return s.timeAt(q, q.Min())
+}
+
+// TimeOf is the store time of the message at a queue offset, -1 when there is none.
+func (s *Store) TimeOf(topic string, queueId int32, offset int64) int64 {
+	q := s.queues.Find(topic, queueId)
+	if q == nil {
+		return -1
+	}
+	return s.timeAt(q, offset)
+}
+
+func (s *Store) timeAt(q *consumequeue.Queue, offset int64) int64 {
+	e, ok := q.Entry(offset)
+	if !ok {
+		return -1
+	}
+	if t := s.storeTime(e.PhyOffset); t > 0 {
+		return t
+	}
+	return -1
+}
+
+// storeTime is the store timestamp of the record at a commit-log offset, 0 when there is none.
+func (s *Store) storeTime(phyOffset int64) int64 {
+	b, err := s.log.Read(make([]byte, 0, message.MinRecordSize), phyOffset, message.MinRecordSize)
+	if err != nil {
+		return 0
+	}
+	return message.Record(b).StoreTimestamp()
+}
+
+// OnDisk tells whether the message at a queue offset counts as "on disk" (rule of code 14).
+func (s *Store) OnDisk(topic string, queueId int32, offset int64) bool {
+	e, ok := s.Entry(topic, queueId, offset)
+	return ok && s.log.MaxOffset()-e.PhyOffset > s.inMemoryBytes(s.Config())
+}
+
+// OffsetByTime is the queue offset of the message stored at a time (ms), or of the one stored nearest to it (code 29;
+// ConsumeQueue#getOffsetInQueueByTime of 4.9.8). The official broker looks in one file: the first that was modified at
+// or after the time, else the last. We take the first whose last message was stored then: the same file, unless the
+// store was copied without its times.
+func (s *Store) OffsetByTime(topic string, queueId int32, timestamp int64) int64 {
+	q := s.queues.Find(topic, queueId)
+	if q == nil {
+		return 0
+	}
+	low, high := q.Min(), q.Max()
+	for low < high {
+		_, fileEnd := q.FileOf(low)
+		if fileEnd >= high || s.timeAt(q, fileEnd-1) >= timestamp {
+			high = min(high, fileEnd)
+			break
+		}
+		low = fileEnd
+	}
+	return s.searchTime(q, low, high-1, timestamp)
+}
+
+// searchTime looks among the entries low to high. The midpoints are the official ones: of several messages of one
+// millisecond the same is found.
+func (s *Store) searchTime(q *consumequeue.Queue, low, high, timestamp int64) int64 {
+	minPhyOffset := s.log.MinOffset()
+	left, right := int64(-1), int64(-1)
+	var leftTime, rightTime int64
+	leftKnown := false
+	for low <= high {
+		middle := (low + high) / 2
+		e, ok := q.Entry(middle)
+		if !ok || e.PhyOffset < minPhyOffset {
+			low, left = middle+1, middle
+			continue
+		}
+		switch t := s.storeTime(e.PhyOffset); {
+		case t <= 0:
+			return 0
+		case t == timestamp:
+			return middle
+		case t > timestamp:
+			high, right, rightTime = middle-1, middle, t
+		default:
+			low, left, leftTime, leftKnown = middle+1, middle, t, true
+		}
+	}
+	switch {
+	case !leftKnown:
+		return max(right, 0)
+	case right < 0:
+		return left
+	case timestamp-leftTime > rightTime-timestamp:
+		return right
+	}
+	return left
+}
