@@ -74,6 +74,7 @@ type Broker struct {
 	// housekeeping's goroutine.
 	stop chan struct{}
 	wg   sync.WaitGroup
+	once sync.Once // guards Close
 }
 
 // New checks the configuration and opens the store and the tables. The error says what to do about it.
@@ -87,7 +88,7 @@ func New(cfg Config, o Options) (*Broker, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	cfg, err := cfg.readUpdates()
+	cfg, err := cfg.readUpdates(o.Files)
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +130,7 @@ func (b *Broker) choose(cfg *Config) error {
 	return nil
 }
 
-// open opens the store's lock first, so that nothing below its folder is touched while another broker runs
-// there, then the tables.
+// open opens the store first: it locks the folder, so nothing below it is touched while another broker runs there.
 func (b *Broker) open() error {
 	cfg := b.config()
 	b.lanes = newLanes(cfg)
@@ -139,9 +139,6 @@ func (b *Broker) open() error {
 	b.locks = locks.New(b.clock)
 	b.client = remoting.NewClient(cfg.ClientConfig, nil, b.log)
 	b.registrar = newRegistrar(b)
-	if err := b.openTables(cfg); err != nil {
-		return err
-	}
 	if err := b.openPath(); err != nil {
 		return err
 	}
@@ -153,6 +150,9 @@ func (b *Broker) open() error {
 		return err
 	}
 	b.store = s
+	if err := b.openTables(cfg); err != nil {
+		return err
+	}
 	mux := remoting.NewMux(unsupported)
 	b.routes(mux)
 	events := remoting.Events{Closed: func(c *remoting.Conn, _ remoting.CloseReason) { b.connClosed(c) }}

@@ -62,19 +62,19 @@ func (c Config) merge(data []byte, from string) (Config, error) {
 }
 
 // readUpdates reads what an earlier run was told by UPDATE_BROKER_CONFIG; only without a configuration file.
-func (c Config) readUpdates() (Config, error) {
+func (c Config) readUpdates(files compat.FileSystem) (Config, error) {
 	if c.file != "" {
 		return c, nil
 	}
 	path := filepath.Join(c.configDir(), updatedFile)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
-	}
+	_, err := compat.LoadConfigFile(files, path, func(data []byte) (err error) {
+		c, err = c.merge(data, path)
+		return err
+	})
 	if err != nil {
-		return c, err
+		return c, fmt.Errorf("what UPDATE_BROKER_CONFIG changed earlier can't be read: %w", err)
 	}
-	return c.merge(data, path)
+	return c, nil
 }
 
 // complete fills in what depends on the environment and on other keys, as BrokerStartup of 4.9.8.

@@ -69,8 +69,14 @@ func (b *Broker) housekeeping() {
 //  4. delayed messages and tables are saved, the store is flushed and closed;
 //  5. answers that wait are sent, connections are closed.
 //
-// When ctx ends it stops waiting for peers, but still does the rest.
-func (b *Broker) Close(ctx context.Context) error {
+// When ctx ends it stops waiting for peers, but still does the rest. A broker whose Start failed is closed the same
+// way. Only the first call does something.
+func (b *Broker) Close(ctx context.Context) (err error) {
+	b.once.Do(func() { err = b.close(ctx) })
+	return err
+}
+
+func (b *Broker) close(ctx context.Context) error {
 	close(b.stop)
 	b.wg.Wait()
 	b.registrar.close(ctx)

@@ -56,7 +56,7 @@ func (b *Broker) messageRoutes(m *remoting.Mux) {
 	remoting.Handle(m, protocol.ViewMessageById, l.query, b.viewMessage)
 }
 
-// openPath makes the message path's parts; the tables are open, the store is not. Called by New.
+// openPath makes the message path's parts; neither tables nor store are open yet. Called by New.
 func (b *Broker) openPath() (err error) {
 	if b.path.levels, err = delay.ParseLevels(b.config().MessageDelayLevel); err != nil {
 		return err

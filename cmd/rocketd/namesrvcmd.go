@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
 	"os"
 	"time"
@@ -55,6 +54,5 @@ func nameServer(cfg namesrv.Config, log *slog.Logger) (service, error) {
 	if err != nil {
 		return service{}, err
 	}
-	return service{name: "namesrv", start: s.Start, close: s.Close,
-		about: func() string { return fmt.Sprintf("port %d", s.Port()) }}, nil
+	return service{name: "namesrv", start: s.Start, close: s.Close, about: s.Addr}, nil
 }

@@ -26,9 +26,9 @@ func (p *process) serve(log *slog.Logger, open func() ([]service, error)) error 
 	if err != nil {
 		return err
 	}
-	for i, s := range servers {
+	for _, s := range servers {
 		if err := s.start(); err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", s.name, err), stop(log, servers[:i+1]))
+			return errors.Join(fmt.Errorf("%s: %w", s.name, err), stop(log, servers))
 		}
 	}
 	took := time.Since(p.started).Round(time.Millisecond)
