@@ -68,64 +68,94 @@ var jdk = sync.OnceValues(func() ([]string, error) {
 	return flags, nil
 })
 
-var jarSets sync.Map // set name → func() (string, error)
-
-// jars returns the folder of a set of jars, which Maven fills when the pom or a source file has changed:
-// "server" (4.9.7), Client4 or Client5 (with the compiled cases in the neighbouring folder "classes").
-func jars(set string) (string, error) {
-	f, _ := jarSets.LoadOrStore(set, sync.OnceValues(func() (string, error) { return fetch(set) }))
-	return f.(func() (string, error))()
+// jarSet is what a JVM's class path is made of.
+type jarSet struct {
+	lib     string // folder of jars
+	classes string // folder of the compiled cases; "" for the servers
 }
 
-func fetch(set string) (string, error) {
+var jarSets sync.Map // set name → func() (jarSet, error)
+
+// jars returns a set of jars, which Maven fetches and compiles when the pom or a source file has changed: "server"
+// (4.9.7), Client4 or Client5 (with the compiled cases).
+func jars(set string) (jarSet, error) {
+	f, _ := jarSets.LoadOrStore(set, sync.OnceValues(func() (jarSet, error) { return fetch(set) }))
+	return f.(func() (jarSet, error))()
+}
+
+// fetch fills <cache>/<set>/lib-<digest of the pom> and <cache>/<set>/build-<digest of pom and sources>. Nothing that is
+// there is changed: another test process may be using it.
+func fetch(set string) (jarSet, error) {
 	dir, err := root()
 	if err != nil {
-		return "", err
+		return jarSet{}, err
 	}
 	project := filepath.Join(dir, "conformance", "java")
 	if set == "server" {
 		project = filepath.Join(project, "server")
 	}
+	pomDigest, err := digestOf(project, true)
+	if err != nil {
+		return jarSet{}, err
+	}
 	digest, err := digestOf(project, set == "server")
 	if err != nil {
-		return "", err
+		return jarSet{}, err
 	}
 	cache, err := cacheDir()
 	if err != nil {
-		return "", err
+		return jarSet{}, err
 	}
 	out := filepath.Join(cache, set)
 	if err := os.MkdirAll(out, 0o755); err != nil {
-		return "", err
+		return jarSet{}, err
 	}
 	// One Maven at a time on a folder, also among test processes.
 	lock, err := os.OpenFile(filepath.Join(cache, set+".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return "", err
+		return jarSet{}, err
 	}
 	defer lock.Close()
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return "", err
+		return jarSet{}, err
 	}
-	lib, stamp := filepath.Join(out, "lib"), filepath.Join(out, "digest")
-	if had, err := os.ReadFile(stamp); err == nil && string(had) == digest {
-		return lib, nil
-	}
-	if err := errors.Join(os.RemoveAll(lib), os.RemoveAll(filepath.Join(out, "classes"))); err != nil {
-		return "", err
-	}
-	args := []string{"-q", "-B", "-f", filepath.Join(project, "pom.xml"), "-Dbuild.dir=" + out}
+	base := []string{"-q", "-B", "-f", filepath.Join(project, "pom.xml")}
 	if set == Client5 {
-		args = append(args, "-P", "client5")
+		base = append(base, "-P", "client5")
 	}
-	if set != "server" {
-		args = append(args, "compile")
+	js := jarSet{lib: filepath.Join(out, "lib-"+pomDigest)}
+	err = produce(js.lib, func(tmp string) error {
+		return maven(append(base, "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+tmp))
+	})
+	if err != nil || set == "server" {
+		return js, err
 	}
-	args = append(args, "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+lib)
-	if err := maven(args); err != nil {
-		return "", err
+	build := filepath.Join(out, "build-"+digest)
+	js.classes = filepath.Join(build, "classes")
+	return js, produce(build, func(tmp string) error { return maven(append(base, "-Dbuild.dir="+tmp, "compile")) })
+}
+
+// produce makes a folder that is not there yet, whole or not at all, and removes its predecessors that nobody has
+// made within a day.
+func produce(dir string, fill func(tmp string) error) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
 	}
-	return lib, os.WriteFile(stamp, []byte(digest), 0o644)
+	kind, _, _ := strings.Cut(filepath.Base(dir), "-")
+	old, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), kind+"-*"))
+	for _, o := range old {
+		if st, err := os.Stat(o); err == nil && time.Since(st.ModTime()) > 24*time.Hour {
+			_ = os.RemoveAll(o)
+		}
+	}
+	tmp := filepath.Join(filepath.Dir(dir), "tmp-"+kind)
+	if err := os.RemoveAll(tmp); err != nil {
+		return err
+	}
+	if err := fill(tmp); err != nil {
+		return err
+	}
+	return os.Rename(tmp, dir)
 }
 
 func maven(args []string) error {
@@ -164,14 +194,14 @@ func digestOf(project string, pomOnly bool) (string, error) {
 		h.Write(text)
 		return nil
 	})
-	return hex.EncodeToString(h.Sum(nil)), err
+	return hex.EncodeToString(h.Sum(nil)[:8]), err
 }
 
 // Java is a command that runs a class of conformance/java or of the stock client and tools of that generation
 // (Client4 or Client5). home becomes user.home and ROCKETMQ_HOME: offsets of broadcast consumers, logs. The
 // process gets a group of its own and ends with ctx or the test process; start it with Run.
 func Java(ctx context.Context, client, home string, jvm []string, class string, args ...string) (*exec.Cmd, error) {
-	lib, err := jars(client)
+	js, err := jars(client)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +222,7 @@ func Java(ctx context.Context, client, home string, jvm []string, class string, 
 		"-Drocketmq.client.localOffsetStoreDir="+filepath.Join(home, "offsets"),
 		"-Dlogback.configurationFile="+off, "-Drmq.logback.configurationFile="+off)
 	all = append(all, jvm...)
-	all = append(all, "-cp", filepath.Join(filepath.Dir(lib), "classes")+string(os.PathListSeparator)+filepath.Join(lib, "*"), class)
+	all = append(all, "-cp", js.classes+string(os.PathListSeparator)+filepath.Join(js.lib, "*"), class)
 	cmd := exec.CommandContext(ctx, "java", append(all, args...)...)
 	cmd.Dir = home
 	cmd.Env = append(withoutEnv(os.Environ(), "NAMESRV_ADDR", "ROCKETMQ_HOME", "JAVA_TOOL_OPTIONS"), "ROCKETMQ_HOME="+home)

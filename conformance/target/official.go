@@ -24,7 +24,7 @@ var officialClass = map[string]string{
 // officialCommand is a JVM with the official start-up class. dir becomes ROCKETMQ_HOME (where it reads its
 // logback configuration) and user.home (where it would keep its logs).
 func officialCommand(role, dir string, args []string) (*exec.Cmd, error) {
-	lib, err := jars("server")
+	js, err := jars("server")
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +45,6 @@ func officialCommand(role, dir string, args []string) (*exec.Cmd, error) {
 	}
 	java := append(flags, "-Xms64m", "-Xmx"+heap, "-XX:MaxDirectMemorySize=1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Duser.home="+dir, "-Djava.io.tmpdir="+dir, "-Drocketmq.broker.diskSpaceWarningLevelRatio=0.99",
-		"-cp", filepath.Join(lib, "*"), officialClass[role])
+		"-cp", filepath.Join(js.lib, "*"), officialClass[role])
 	return exec.Command("java", append(java, args...)...), nil
 }
