@@ -1,13 +1,42 @@
 // Package commitlog is the commit log: records back to back in files of a fixed size, one appender,
 // flushing and recovery. The files are the official ones to the byte (spec/store-format.md section 2).
+//
+//	file 00000000000000000000                          file 00000000001073741824
+//	+----------+----------+- ... -+-------+---------+  +----------+----------+------------+
+//	| record 1 | record 2 |       | blank | ignored |  | record n | record   | zeros      |
+//	+----------+----------+- ... -+-------+---------+  +----------+----------+------------+
+//	^ MinOffset                                                              ^ MaxOffset
+//
+// A record (drawn in protocol/message/record.go) never spans files, nor does a batch. Where one and 8 more bytes
+// do not fit, a blank record closes the file. The file behind the newest is made in advance.
+//
+// # Recovery
+//
+//  1. Open lists the files. An empty last one is removed (its creation was cut off); a file of another size, or
+//     one that is missing between others, is an error that names it.
+//  2. Recover scans from the file that the store chooses. A record counts when magic and sizes are right, its
+//     physical offset is the place where it stands and, if asked for, the CRC of its body matches. A blank
+//     record leads to the next file.
+//  3. The first thing that is not a record is the end. What lies behind it in its file was never acknowledged
+//     as durable: a torn record, records behind it, zeros.
+//  4. The scanned files are synced, so that what a dead process had only written is durable before anyone is
+//     shown it as such.
+//  5. Start removes the files behind the end, as the official broker does; among them the one made in advance.
+//  6. The first Append makes what lies behind the end zeros, durably, before it writes: else what the scan has
+//     refused could look valid to a later one once the bytes before it are mended.
 package commitlog
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"path"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"rocketd/protocol/message"
+	"rocketd/store/segment"
 	"rocketd/store/vfs"
 )
 
@@ -20,13 +49,14 @@ type Options struct {
 	Log      *slog.Logger
 	// SyncFlush: what is appended becomes visible (ConfirmOffset) only when it is durable.
 	SyncFlush bool
-	// Flush settings, keys and units as MessageStoreConfig (ms, 4 KiB pages).
+	// Flush settings, keys and units as MessageStoreConfig (ms, 4 KiB pages). An interval of 0 or less is the
+	// official default.
 	FlushIntervalCommitLog, FlushCommitLogLeastPages, FlushCommitLogThoroughInterval int
 	HotWindow                                                                        int64      // bytes behind the end that are read through the mapping
-	MaxRecord                                                                        func() int // largest record in bytes
+	MaxRecord                                                                        func() int // largest record in bytes; nil: what fits a file
 	QueueOffsets                                                                     QueueOffsets
 	// Confirmed is called (without locks, on the appender's or flusher's goroutine, must not block) when
-	// ConfirmOffset has grown.
+	// ConfirmOffset has grown. May be nil.
 	Confirmed func()
 }
 
@@ -38,17 +68,19 @@ type QueueOffsets interface {
 	Untake(topic string, queueId int32, n int)
 }
 
-// Errors of Put.Err.
+// Errors of Put.Err, WaitFlushed and the readers.
 var (
 	ErrTooLarge  = errors.New("commitlog: record exceeds the maximum size")
 	ErrFull      = errors.New("commitlog: no space left")
 	ErrWriteStop = errors.New("commitlog: writes have stopped after an I/O error") // wrapped with the cause
 	ErrClosed    = errors.New("commitlog: closed")
 	ErrNotFound  = errors.New("commitlog: no such offset")
+	ErrTimeout   = errors.New("commitlog: not durable in time")
+	ErrDamaged   = errors.New("commitlog: damaged record") // wrapped with offset and cause
 )
 
 // Put is one thing to append: a message, or a batch of neighbours for one queue that never span files.
-// Append fills in the results.
+// Append fills in the results, and QueueOffset, PhyOffset and StoreTimestamp of the messages.
 type Put struct {
 	Message *message.Message
 	Batch   []*message.Message
@@ -62,69 +94,147 @@ type Put struct {
 	Size           int32   // bytes of all records
 }
 
-// Log is the commit log.
-type Log struct{ skeleton struct{} }
+// Log is the commit log. Locks, in the order in which they may be taken: append, then next, then those of the
+// segment queue; flush.sync, then flush.mu.
+type Log struct {
+	o     Options
+	files *segment.Queue
+
+	// Positions. Stored by the appender (written), the flusher (flushed) or recovery, read by anyone.
+	written     atomic.Int64 // MaxOffset: the end of the records
+	writtenTime atomic.Int64 // store timestamp of the last of them, ms; stored after written
+	flushed     atomic.Int64 // FlushedOffset
+	flushedTime atomic.Int64 // store timestamp of the last durable record, ms
+	lockedSince atomic.Int64 // unix ns of the append that runs, 0: none
+
+	stopped atomic.Pointer[error] // set once, by the first sync that failed
+
+	append  appender
+	next    nextFile
+	flush   flusher
+	buffers sync.Pool // of *encoder
+	closing sync.Once
+	closed  error
+}
 
 // Open loads the files in Dir. Recover must follow before anything is appended.
-func Open(o Options) (*Log, error) { panic("skeleton") }
-
-// Recover finds the end of the valid records, scanning from the given offset (the start of a file), and
-// calls each for every record from there; what lies behind the end is zeroed before the next append.
-// each gets records in order; its error stops the recovery.
-func (l *Log) Recover(from int64, checkCRC bool, each func(phyOffset int64, r message.Record) error) error {
-	panic("skeleton")
+func Open(o Options) (*Log, error) {
+	if o.FileSize <= message.BlankRecordSize {
+		return nil, fmt.Errorf("commitlog: file size %d", o.FileSize)
+	}
+	o.FlushIntervalCommitLog = orDefault(o.FlushIntervalCommitLog, 500)
+	o.FlushCommitLogThoroughInterval = orDefault(o.FlushCommitLogThoroughInterval, 10_000)
+	if err := vfs.MkdirAllSync(o.FS, o.Dir); err != nil {
+		return nil, fmt.Errorf("commitlog: %w", err)
+	}
+	files, err := segment.Open(o.FS, o.Dir, o.FileSize, o.Log)
+	if err != nil {
+		return nil, fmt.Errorf("commitlog: %w", err)
+	}
+	l := &Log{o: o, files: files}
+	l.buffers.New = func() any { return new(encoder) }
+	l.flush.init()
+	l.next.init()
+	return l, nil
 }
 
-// FileStarts returns the first offset of each file and the store timestamp of its first record (0: none),
-// oldest first; the store chooses from it where recovery begins.
-func (l *Log) FileStarts() []FileStart { panic("skeleton") }
-
-// FileStart describes one file for recovery and cleaning.
-type FileStart struct {
-	Offset         int64
-	FirstTimestamp int64     // ms, 0 when the first record is not valid
-	Modified       time.Time // last write
+func orDefault(v, d int) int {
+	if v <= 0 {
+		return d
+	}
+	return v
 }
 
-// Start begins background flushing.
-func (l *Log) Start() { panic("skeleton") }
+// Start begins background flushing and making files in advance. It removes the files behind the end.
+func (l *Log) Start() {
+	l.append.mu.Lock()
+	if l.append.recovered {
+		if err := l.removeBehindEndLocked(); err != nil { // the next append tries again
+			l.o.Log.Error("commit log", "err", err)
+		} else if f := l.append.file; f != nil {
+			l.wantNext(f.End())
+		}
+	}
+	l.append.mu.Unlock()
+	l.flush.done.Go(l.flushLoop)
+	l.next.done.Go(l.nextLoop)
+}
 
-// Append appends the run with one lock and, as far as it fits the file, one write; it fills each Put's
-// results. It does not wait for flushing. Any number of goroutines may call it.
-func (l *Log) Append(run []*Put) { panic("skeleton") }
+// MinOffset is the first available offset; 0 when there is no file.
+func (l *Log) MinOffset() int64 {
+	if files := l.files.Files(); len(files) > 0 {
+		return files[0].Start()
+	}
+	return 0
+}
 
-// WaitFlushed calls done, once, when everything before end is durable, or with an error when timeout
-// passes first (ErrTimeout) or flushing has failed. Never waits itself.
-func (l *Log) WaitFlushed(end int64, timeout time.Duration, done func(error)) { panic("skeleton") }
+// MaxOffset is the end of written data.
+func (l *Log) MaxOffset() int64 { return l.written.Load() }
 
-// MinOffset, MaxOffset, ConfirmOffset and FlushedOffset: the first available offset, the end of written
-// data, the end of what may be dispatched and read, the end of what is durable.
-func (l *Log) MinOffset() int64     { panic("skeleton") }
-func (l *Log) MaxOffset() int64     { panic("skeleton") }
-func (l *Log) ConfirmOffset() int64 { panic("skeleton") }
-func (l *Log) FlushedOffset() int64 { panic("skeleton") }
+// ConfirmOffset is the end of what may be dispatched and read.
+func (l *Log) ConfirmOffset() int64 {
+	if l.o.SyncFlush {
+		return l.flushed.Load()
+	}
+	return l.written.Load()
+}
 
-// LastFlushedTimestamp is the store timestamp of the newest durable record, for the checkpoint.
-func (l *Log) LastFlushedTimestamp() int64 { panic("skeleton") }
+// FlushedOffset is the end of what is durable.
+func (l *Log) FlushedOffset() int64 { return l.flushed.Load() }
+
+// LastFlushedTimestamp is the store timestamp of the newest durable record (ms), for the checkpoint.
+func (l *Log) LastFlushedTimestamp() int64 { return l.flushedTime.Load() }
 
 // LockedSince is when the append that runs now took the lock (zero: none), for the page-cache-busy rule.
-func (l *Log) LockedSince() time.Time { panic("skeleton") }
-
-// Read appends size bytes at offset to dst. ErrNotFound below MinOffset or beyond MaxOffset.
-func (l *Log) Read(dst []byte, offset int64, size int) ([]byte, error) { panic("skeleton") }
-
-// Scan calls each for every record from offset (a record's start) up to ConfirmOffset and returns the
-// offset behind the last one. Records point into a buffer that is valid during the call only.
-func (l *Log) Scan(offset int64, each func(phyOffset int64, r message.Record) error) (next int64, err error) {
-	panic("skeleton")
+func (l *Log) LockedSince() time.Time {
+	ns := l.lockedSince.Load()
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns)
 }
 
-// DeleteBefore removes the files that end at or before offset, oldest first, at most max, never the last;
-// it returns how many.
-func (l *Log) DeleteBefore(offset int64, max int) (int, error) { panic("skeleton") }
+// stopError is why writes have stopped for good, nil while they have not.
+func (l *Log) stopError() error {
+	if err := l.stopped.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
 
-// Flush makes everything appended durable.
-func (l *Log) Flush() error { panic("skeleton") }
+// stop ends writing for good.
+func (l *Log) stop(cause error) error {
+	err := fmt.Errorf("%w: %w", ErrWriteStop, cause)
+	if l.stopped.CompareAndSwap(nil, &err) {
+		l.o.Log.Error("commit log: writes have stopped", "dir", l.o.Dir, "flushed", l.flushed.Load(), "written", l.written.Load(), "err", cause)
+	}
+	return l.stopError()
+}
 
-// Close flushes and closes. The pre-created next file is removed while unused, as the official one does.
-func (l *Log) Close() error { panic("skeleton") }
+// confirmed tells the owner that ConfirmOffset has grown.
+func (l *Log) confirmed() {
+	if l.o.Confirmed != nil {
+		l.o.Confirmed()
+	}
+}
+
+// Close stops appends, flushes and closes. The pre-created next file is removed while unused, as the official one
+// does. Who still waits for a flush that failed gets ErrClosed. A second Close does nothing.
+func (l *Log) Close() error {
+	l.closing.Do(func() {
+		l.append.mu.Lock()
+		l.append.closed = true
+		l.append.mu.Unlock()
+		l.next.close()
+		l.flush.close()
+		err := l.Flush()
+		l.failWaiters(ErrClosed)
+		l.closed = errors.Join(err, l.removeNext(), l.files.Close())
+	})
+	return l.closed
+}
+
+// name is the path of the file that holds an offset, for messages.
+func (l *Log) name(offset int64) string {
+	return path.Join(l.o.Dir, segment.Name(offset-offset%l.o.FileSize))
+}

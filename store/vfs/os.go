@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
@@ -123,13 +124,18 @@ func (f osFile) Zero(offset, size int64) error {
 	if err != unix.EOPNOTSUPP && err != unix.ENOSYS {
 		return &fs.PathError{Op: "punch", Path: f.Name(), Err: err}
 	}
-	zeros := make([]byte, min(size, 1<<20))
-	for size > 0 {
-		n, err := f.WriteAt(zeros[:min(size, int64(len(zeros)))], offset)
-		if err != nil {
+	buf, zeros := make([]byte, min(size, 1<<20)), make([]byte, min(size, 1<<20))
+	for end := offset + size; offset < end; { // a hole stays a hole
+		b := buf[:min(end-offset, int64(len(buf)))]
+		if _, err := f.ReadAt(b, offset); err != nil {
 			return err
 		}
-		offset, size = offset+int64(n), size-int64(n)
+		if !bytes.Equal(b, zeros[:len(b)]) {
+			if _, err := f.WriteAt(zeros[:len(b)], offset); err != nil {
+				return err
+			}
+		}
+		offset += int64(len(b))
 	}
 	return nil
 }

@@ -1,0 +1,95 @@
+package commitlog
+
+import (
+	"errors"
+	"sync"
+
+	"rocketd/store/segment"
+)
+
+// nextFile makes the file behind the newest in advance, as the official AllocateMappedFileService does, so that
+// no append waits for it. The appender asks for it; one goroutine makes it.
+type nextFile struct {
+	wanted chan int64 // start of the file to be made
+	stop   chan struct{}
+	done   sync.WaitGroup
+
+	mu   sync.Mutex // held while a file is made: who needs it then waits for that
+	file *segment.File
+}
+
+func (n *nextFile) init() {
+	n.wanted = make(chan int64, 1)
+	n.stop = make(chan struct{})
+}
+
+// close ends the goroutine.
+func (n *nextFile) close() {
+	close(n.stop)
+	n.done.Wait()
+}
+
+// wantNext asks for the file of an offset.
+func (l *Log) wantNext(start int64) {
+	select {
+	case l.next.wanted <- start:
+	default: // the disk is slow and the appender has made its files itself
+	}
+}
+
+// nextLoop is the goroutine of Start that makes files in advance.
+func (l *Log) nextLoop() {
+	for {
+		select {
+		case <-l.next.stop:
+			return
+		case start := <-l.next.wanted:
+			if err := l.makeNext(start); err != nil {
+				l.o.Log.Warn("commit log: making the next file", "path", l.name(start), "err", err)
+			}
+		}
+	}
+}
+
+func (l *Log) makeNext(start int64) error {
+	l.next.mu.Lock()
+	defer l.next.mu.Unlock()
+	if last := l.files.Last(); l.next.file != nil || last == nil || last.End() != start {
+		return nil // made meanwhile
+	}
+	f, err := l.files.Create(start)
+	if err == nil {
+		l.next.file = f
+	}
+	return err
+}
+
+// takeNext returns the file of an offset: the one made in advance, else a new one.
+func (l *Log) takeNext(start int64) (*segment.File, error) {
+	l.next.mu.Lock()
+	defer l.next.mu.Unlock()
+	if f := l.next.file; f != nil && f.Start() == start {
+		l.next.file = nil
+		return f, nil
+	}
+	return l.files.Create(start)
+}
+
+// giveBack returns a file that was taken and not used.
+func (l *Log) giveBack(f *segment.File) {
+	l.next.mu.Lock()
+	defer l.next.mu.Unlock()
+	l.next.file = f
+}
+
+// removeNext removes the file made in advance.
+func (l *Log) removeNext() error {
+	l.next.mu.Lock()
+	defer l.next.mu.Unlock()
+	f := l.next.file
+	if f == nil {
+		return nil
+	}
+	l.next.file = nil
+	return errors.Join(f.Remove(), f.Drop(), l.o.FS.SyncDir(l.o.Dir))
+}
