@@ -36,6 +36,9 @@ func (b *Broker) pull(c *remoting.Call, req *header.PullMessageRequest) (*protoc
 		return err.answer(c), nil
 	}
 	got := b.readPull(req, p)
+	if req.MaxMsgNums < 0 && got.Status <= store.MessageWasRemoving { // 4.9.8 makes a list of that size
+		return nil, protocol.Errorf(protocol.SystemError, "header field maxMsgNums: %d is negative", req.MaxMsgNums)
+	}
 	var answer *protocol.Command
 	if code := pullCode(got.Status, req.QueueOffset); code != protocol.PullNotFound ||
 		req.SysFlag&pullSuspend == 0 || !b.hold(c, req, p) {
