@@ -48,9 +48,9 @@ func (s *Store) recover(crashed bool) error {
 		return err
 	}
 	s.o.Log.Info("recovering", "clean", !crashed, "from", from, "minPhyOffset", minimum, "newestInQueues", known)
-	progress := s.newProgress("recovering the commit log", from)
+	records := 0
 	err = s.log.Recover(from, s.Config().CheckCRCOnRecover, func(phyOffset int64, r message.Record) error {
-		progress.at(phyOffset)
+		records++
 		return s.dispatchRecord(phyOffset, r, reindexFrom == from)
 	})
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Store) recover(crashed bool) error {
 	s.dispatched.Store(end)
 	s.clean.minPhyOffset = s.log.MinOffset()
 	s.live = true
-	s.o.Log.Info("recovered", "maxPhyOffset", end, "records", progress.records, "took", s.o.Clock().Sub(began))
+	s.o.Log.Info("recovered", "maxPhyOffset", end, "records", records, "took", s.o.Clock().Sub(began))
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (s *Store) reindex(from, dispatchedFrom, end int64) error {
 		return nil
 	}
 	s.o.Log.Warn("the index is incomplete: it is made again from the log", "from", from, "to", end)
-	progress := s.newProgress("indexing", from)
+	progress := &progress{s: s, from: from, to: end, next: s.o.Clock().Add(progressInterval)}
 	_, err := s.log.Scan(from, func(phyOffset int64, r message.Record) error {
 		progress.at(phyOffset)
 		s.indexRecord(phyOffset, r)
@@ -163,17 +163,12 @@ func (s *Store) reindex(from, dispatchedFrom, end int64) error {
 	return err
 }
 
-// progress logs how far a scan of the log is, every two seconds.
+// progress logs how far indexing is, every two seconds.
 type progress struct {
-	s       *Store
-	what    string
-	from    int64
-	records int
-	next    time.Time
-}
-
-func (s *Store) newProgress(what string, from int64) *progress {
-	return &progress{s: s, what: what, from: from, next: s.o.Clock().Add(progressInterval)}
+	s        *Store
+	from, to int64
+	records  int
+	next     time.Time
 }
 
 const progressInterval = 2 * time.Second
@@ -184,8 +179,6 @@ func (p *progress) at(phyOffset int64) {
 	}
 	if now := p.s.o.Clock(); now.After(p.next) {
 		p.next = now.Add(progressInterval)
-		starts := p.s.log.FileStarts()
-		last := starts[len(starts)-1].Offset + int64(p.s.Config().MappedFileSizeCommitLog)
-		p.s.o.Log.Info(p.what, "phyOffset", phyOffset, "percent", 100*(phyOffset-p.from)/max(1, last-p.from), "records", p.records)
+		p.s.o.Log.Info("indexing", "phyOffset", phyOffset, "percent", 100*(phyOffset-p.from)/max(1, p.to-p.from), "records", p.records)
 	}
 }

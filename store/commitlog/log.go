@@ -117,7 +117,8 @@ type Log struct {
 	closed  error
 }
 
-// Open loads the files in Dir. Recover must follow before anything is appended.
+// Open loads the files in Dir. Recover must follow before anything is appended; until then all that the files hold
+// can be read.
 func Open(o Options) (*Log, error) {
 	if o.FileSize <= message.BlankRecordSize {
 		return nil, fmt.Errorf("commitlog: file size %d", o.FileSize)
@@ -132,6 +133,9 @@ func Open(o Options) (*Log, error) {
 		return nil, fmt.Errorf("commitlog: %w", err)
 	}
 	l := &Log{o: o, files: files}
+	if last := files.Last(); last != nil {
+		l.written.Store(last.End()) // until Recover knows better; it reads what is there to find out where to begin
+	}
 	l.buffers.New = func() any { return new(encoder) }
 	l.flush.init()
 	l.next.init()

@@ -13,8 +13,8 @@ import (
 // progressInterval is how often a long recovery says how far it is.
 const progressInterval = 2 * time.Second
 
-// Recover finds the end of the valid records, scanning from the given offset (the start of a file), and
-// calls each for every record from there; what lies behind the end is zeroed before the next append.
+// Recover finds the end of the valid records, scanning from the given offset (the start of a file, or of a record, or
+// the end of the records), and calls each for every record from there; what lies behind the end is zeroed before the next append.
 // each gets records in order; its error stops the recovery. The package comment has the steps. Once, before Start.
 func (l *Log) Recover(from int64, checkCRC bool, each func(phyOffset int64, r message.Record) error) error {
 	l.append.mu.Lock()
@@ -25,10 +25,10 @@ func (l *Log) Recover(from int64, checkCRC bool, each func(phyOffset int64, r me
 		return nil
 	}
 	first := (from - files[0].Start()) / l.o.FileSize
-	if from < files[0].Start() || first >= int64(len(files)) || from%l.o.FileSize != 0 {
-		return fmt.Errorf("commitlog: recovery from %d: no file begins there", from)
+	if from < files[0].Start() || first >= int64(len(files)) {
+		return fmt.Errorf("commitlog: recovery from %d: there is no file", from)
 	}
-	r := recovery{log: l, crc: checkCRC, each: each, started: time.Now(), total: files[len(files)-1].End()}
+	r := recovery{log: l, crc: checkCRC, each: each, from: from, started: time.Now(), total: files[len(files)-1].End()}
 	for _, f := range files[first:] {
 		more, err := r.file(f)
 		if err != nil {
@@ -62,6 +62,7 @@ type recovery struct {
 	crc     bool
 	each    func(int64, message.Record) error
 	buf     []byte
+	from    int64 // where the scan begins
 	end     int64 // behind the last valid record
 	last    int64 // its store timestamp
 	cause   error // what stands at the end; nil: a blank record without a file behind it
@@ -70,12 +71,12 @@ type recovery struct {
 	told    time.Time
 }
 
-// file scans one file from its start. It returns whether a blank record leads to the next one.
+// file scans one file, the first from where the scan begins. It returns whether a blank record leads to the next one.
 func (r *recovery) file(f *segment.File) (more bool, err error) {
 	if r.buf == nil {
 		r.buf = make([]byte, scanBuffer)
 	}
-	r.end = f.Start()
+	r.end = max(f.Start(), r.from)
 	for r.end < f.End() {
 		r.progress()
 		b := r.buf[:min(int64(len(r.buf)), f.End()-r.end)]
