@@ -130,8 +130,19 @@ func (c *Conn) Close() { c.end(ClosedHere) }
 // the rest happens on other goroutines.
 func (c *Conn) end(reason CloseReason) {
 	if c.reason.CompareAndSwap(nil, &reason) {
-		// netpoll may run the end right here, in which the owner is told.
-		go c.sock.Close()
+		go c.shut()
+	}
+}
+
+// shut closes the socket. netpoll may run the end of the connection right here, in which the owner is
+// told. But while OnRequest runs, it only takes note, and goes on reading what the peer sends, for as
+// long as a handler is stuck; shutting the socket itself stops the peer.
+func (c *Conn) shut() {
+	c.sock.Close()
+	c.out.writing.Lock()
+	defer c.out.writing.Unlock()
+	if !c.out.gone {
+		c.sock.shut()
 	}
 }
 

@@ -129,6 +129,8 @@ func (r *recorder) Close() error {
 	return nil
 }
 
+func (r *recorder) shut() {}
+
 func (r *recorder) IsActive() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -54,13 +54,15 @@ type input interface {
 	Release() error
 }
 
-// socket is what a connection writes to. Only the holder of the write queue's flush may call send and
-// sendWait.
+// socket is what a connection writes to. send, sendWait and shut are called by the holder of the write
+// queue's writing, and not after the connection's end.
 type socket interface {
 	// send hands over as much as the kernel takes without waiting, and returns how much that was.
 	send(p []byte) (int, error)
 	// sendWait hands over all of p, waiting for the peer to read, at most the write time-out.
 	sendWait(p []byte) error
+	// shut ends the traffic both ways, like shutdown(2).
+	shut()
 	Close() error
 	IsActive() bool
 }
@@ -120,6 +122,9 @@ func (s *pollSocket) sendWait(p []byte) error {
 	}
 	return w.Flush()
 }
+
+// shut implements socket.
+func (s *pollSocket) shut() { unix.Shutdown(s.fd, unix.SHUT_RDWR) }
 
 func isReadTimeout(err error) bool { return errors.Is(err, netpoll.ErrReadTimeout) }
 

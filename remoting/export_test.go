@@ -1,0 +1,15 @@
+package remoting
+
+import "time"
+
+// Sweep looks at every connection as if it were now.
+func (s *Server) Sweep(now time.Time) { s.end.sweep(now) }
+
+// Sweep looks at every connection as if it were now.
+func (c *Client) Sweep(now time.Time) { c.end.sweep(now) }
+
+// Connections is the number of open connections.
+func (c *Client) Connections() int { return c.end.count() }
+
+// Queued is the number of bytes that wait for the peer to read.
+func (c *Conn) Queued() int64 { return c.out.bytes.Load() }
