@@ -78,6 +78,10 @@ func (t *routeTable) register(req *header.RegisterBrokerRequest, b *body.Registe
 		t.log.Info("broker address changed", "cluster", set.cluster, "broker", name, "brokerId", id, "from", old, "to", addr)
 	}
 	prev := t.mu.live[addr]
+	if prev != nil && prev.name != name { // a broker that was renamed: an address has one name
+		t.dropAddrLocked(prev.name, addr)
+		prev = nil
+	}
 	wrapper := &b.TopicConfigSerializeWrapper
 	if id == 0 && (!known || prev == nil || prev.version != wrapper.DataVersion) {
 		t.setTopicsLocked(name, set, wrapper.TopicConfigTable)
@@ -128,7 +132,9 @@ func (s *Server) unregisterBroker(c *remoting.Call, req *header.UnRegisterBroker
 func (t *routeTable) unregister(name, addr string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.mu.live, addr)
+	if r := t.mu.live[addr]; r != nil && r.name == name {
+		delete(t.mu.live, addr)
+	}
 	removed := t.dropAddrLocked(name, addr)
 	t.log.Info("broker unregistered", "broker", name, "addr", addr, "removed", removed)
 }
