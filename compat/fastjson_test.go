@@ -30,7 +30,6 @@ type everything struct {
 	Any    any
 	Flag   bool
 	Rate   float64
-	unseen int
 	embedded
 }
 

@@ -99,6 +99,15 @@ func newPlan(t reflect.Type) *Plan {
 	return p
 }
 
+// Keys returns the wire keys of the header in the order in which they are written.
+func (p *Plan) Keys() []string {
+	keys := make([]string, len(p.fields))
+	for i := range p.fields {
+		keys[i] = p.fields[i].key
+	}
+	return keys
+}
+
 func (p *Plan) addStruct(t reflect.Type, path []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)

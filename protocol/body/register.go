@@ -15,8 +15,8 @@ import (
 )
 
 // maxInflated bounds the inflated body of REGISTER_BROKER: a frame of 16 MiB could be made to inflate to a
-// thousand times that. A million topics take less.
-const maxInflated = 128 << 20
+// thousand times that. 400,000 topics take less.
+const maxInflated = 64 << 20
 
 // RegisterBrokerBody is the body of REGISTER_BROKER.
 type RegisterBrokerBody struct {
@@ -74,7 +74,7 @@ func appendSized(dst, text []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(dst, uint32(len(text))), text...)
 }
 
-// DecodeRegister reads the body of REGISTER_BROKER in either form. More than 128 MiB of inflated data is an
+// DecodeRegister reads the body of REGISTER_BROKER in either form. More than 64 MiB of inflated data is an
 // error.
 func DecodeRegister(data []byte, compressed bool) (*RegisterBrokerBody, error) {
 	b := new(RegisterBrokerBody)

@@ -12,7 +12,7 @@ type NotifyConsumerIdsChangedRequest struct {
 
 // UnregisterClientRequest is the header of requests UNREGISTER_CLIENT.
 type UnregisterClientRequest struct {
-	ClientID      string `rmq:",required"` // capital D: clientID
+	ClientID      string // capital D: clientID
 	ProducerGroup string
 	ConsumerGroup string
 }
@@ -57,7 +57,7 @@ type GetConsumeStatsRequest struct {
 
 // GetConsumeStatsInBroker is the header of requests GET_BROKER_CONSUME_STATS.
 type GetConsumeStatsInBroker struct {
-	IsOrder bool `rmq:",required"` // wire name is isOrder
+	IsOrder bool // wire name is isOrder
 }
 
 // QueryTopicConsumeByWhoRequest is the header of requests QUERY_TOPIC_CONSUME_BY_WHO.

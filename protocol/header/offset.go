@@ -76,7 +76,7 @@ type ResetOffsetRequest struct {
 	Topic     string `rmq:",required"`
 	Group     string `rmq:",required"`
 	Timestamp int64  `rmq:",required"` // -1 = max offset (skip backlog)
-	IsForce   bool   `rmq:",required"` // wire name is isForce
+	IsForce   bool   // wire name is isForce
 }
 
 // CloneGroupOffsetRequest is the header of requests CLONE_GROUP_OFFSET.

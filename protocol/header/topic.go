@@ -4,19 +4,19 @@ import "rocketd/protocol"
 
 // CreateTopicRequest is the header of requests UPDATE_AND_CREATE_TOPIC.
 type CreateTopicRequest struct {
-	Topic           string `rmq:",required"`
-	DefaultTopic    string `rmq:",required"` // must be present; not used by the broker
+	Topic           string
+	DefaultTopic    string // not used by the broker
 	ReadQueueNums   int32  `rmq:",required"`
 	WriteQueueNums  int32  `rmq:",required"`
 	Perm            int32  `rmq:",required"`
 	TopicFilterType string `rmq:",required"` // SINGLE_TAG or MULTI_TAG; checkFields() rejects any other value
 	TopicSysFlag    protocol.Optional[int32]
-	Order           bool `rmq:",required"` // must be present; value is NOT saved by the broker (order comes from KV config ORDER_TOPIC_CONFIG)
+	Order           bool // NOT saved by the broker (order comes from KV config ORDER_TOPIC_CONFIG)
 }
 
 // DeleteTopicRequest is the header of requests DELETE_TOPIC_IN_BROKER.
 type DeleteTopicRequest struct {
-	Topic string `rmq:",required"`
+	Topic string
 }
 
 // GetTopicStatsInfoRequest is the header of requests GET_TOPIC_STATS_INFO.
