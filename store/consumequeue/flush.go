@@ -60,10 +60,6 @@ func (t *Table) Flush(leastPages int) error {
 	t.flush.Lock()
 	dirty := t.flush.dirty
 	t.flush.dirty = nil
-	dirs := t.flush.dirs
-	if leastPages == 0 && len(dirs) > 0 {
-		t.flush.dirs = make(map[string]struct{})
-	}
 	t.flush.Unlock()
 
 	var first error
@@ -83,6 +79,10 @@ func (t *Table) Flush(leastPages int) error {
 	}
 	t.flush.Lock()
 	t.flush.dirty = append(keep, t.flush.dirty...)
+	dirs := t.flush.dirs // with those of the files made just now
+	if leastPages == 0 && len(dirs) > 0 {
+		t.flush.dirs = make(map[string]struct{})
+	}
 	t.flush.Unlock()
 	if leastPages == 0 {
 		for dir := range dirs {

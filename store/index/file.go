@@ -33,7 +33,6 @@ type writer struct {
 	fresh   bool  // the file was made by us: slots that are not in pages are 0
 	dirty   bool  // something is not written
 	synced  bool  // what is written is durable
-	dirSync bool  // the folder must be synced
 	last    int32 // the header's count at the last thorough flush
 	failing bool  // the last write of the tail failed
 }

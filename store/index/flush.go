@@ -11,15 +11,14 @@ import (
 func (x *Index) Flush(sync bool) (timestamp int64, err error) {
 	x.mu.Lock()
 	files := append([]*file(nil), x.files...)
+	dirSync := x.dirSync
 	x.mu.Unlock()
-	dirSync := false
 	for i, f := range files {
 		x.mu.Lock()
 		w, end := f.writer, f.header.endTimestamp
 		var dirty, synced bool
 		if w != nil {
 			dirty, synced = w.dirty, w.synced && !w.dirty
-			dirSync = dirSync || w.dirSync
 		}
 		full := i < len(files)-1
 		x.mu.Unlock()
@@ -44,6 +43,9 @@ func (x *Index) Flush(sync bool) (timestamp int64, err error) {
 		return 0, nil
 	}
 	if dirSync {
+		x.mu.Lock()
+		x.dirSync = false // unless another file is made meanwhile
+		x.mu.Unlock()
 		if err := x.fs.SyncDir(x.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("index: syncing %s: %w", x.dir, err)
 			x.damage(err)
@@ -103,7 +105,6 @@ func (x *Index) idle(files []*file) {
 		if w == nil {
 			continue
 		}
-		w.dirSync = false
 		if w.last == f.header.count && !w.dirty && len(w.tail) == 0 {
 			w.pages, w.fresh = x.newPages(), false
 		}

@@ -40,6 +40,7 @@ type Index struct {
 	// Guarded by mu.
 	files   []*file // oldest first; the last one is written
 	damaged error   // the first failure that only a rebuild mends
+	dirSync bool    // the folder has new files
 }
 
 // Open loads the headers of the files in a folder, which need not exist.
@@ -228,7 +229,8 @@ func (x *Index) create(last *file) (*file, error) {
 			f.header.beginPhyOffset, f.header.endPhyOffset = last.header.endPhyOffset, last.header.endPhyOffset
 			f.header.beginTimestamp, f.header.endTimestamp = last.header.endTimestamp, last.header.endTimestamp
 		}
-		f.writer = &writer{file: out, written: 1, pages: x.newPages(), fresh: true, dirty: true, dirSync: true}
+		f.writer = &writer{file: out, written: 1, pages: x.newPages(), fresh: true, dirty: true}
+		x.dirSync = true
 		return f, nil
 	}
 }

@@ -1,0 +1,223 @@
+package commitlog
+
+import (
+	"errors"
+	"math/rand"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"rocketd/store/vfs"
+)
+
+func newRand(seed int64) *rand.Rand { return rand.New(rand.NewSource(seed)) }
+
+// wait is WaitFlushed as a call that waits.
+func wait(l *Log, end int64, timeout time.Duration) error {
+	result := make(chan error, 2)
+	l.WaitFlushed(end, timeout, func(err error) { result <- err })
+	return <-result
+}
+
+func TestSyncFlush(t *testing.T) {
+	gate := make(chan struct{})
+	fault := vfs.NewFault(vfs.NewMem(nil), nil)
+	var confirmed atomic.Int64
+	o := options(syncFlush, func(o *Options) {
+		o.FS = fault
+		o.Confirmed = func() { confirmed.Add(1) }
+	})
+	l := started(t, o)
+	var syncs atomic.Int64
+	fault.SetInject(func(o vfs.Op) error {
+		if o.Kind == vfs.OpSync && o.Name == "/store/commitlog/00000000000000000000" && o.Offset == 0 {
+			syncs.Add(1)
+			<-gate
+		}
+		return nil
+	})
+	opened := sync.OnceFunc(func() { close(gate) })
+	defer opened()
+	first := put(msg(0, "first", 0))
+	l.append.mu.Lock() // the first file is made, and synced, under this lock
+	l.append.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.Append([]*Put{first})
+	}()
+	gate <- struct{}{} // the sync of the new file
+	<-done
+	if l.MaxOffset() != first.End || l.ConfirmOffset() != 0 || l.FlushedOffset() != 0 {
+		t.Errorf("before the sync: max %d, confirmed %d, flushed %d", l.MaxOffset(), l.ConfirmOffset(), l.FlushedOffset())
+	}
+	if next, err := l.Scan(0, nil); next != 0 || err != nil {
+		t.Errorf("Scan before the sync: %d, %v", next, err)
+	}
+	// While one sync is going on others come; one more sync serves them all.
+	const n = 20
+	var answered sync.WaitGroup
+	eventually(t, "the flusher syncs", func() bool { return syncs.Load() == 2 })
+	for range n {
+		p := put(msg(0, "x", 0))
+		mustAppend(t, l, p)
+		answered.Add(1)
+		l.WaitFlushed(p.End, time.Minute, func(err error) {
+			if err != nil || l.ConfirmOffset() < p.End {
+				t.Errorf("WaitFlushed: %v, confirmed %d of %d", err, l.ConfirmOffset(), p.End)
+			}
+			answered.Done()
+		})
+	}
+	opened()
+	answered.Wait()
+	if got := syncs.Load(); got > 4 {
+		t.Errorf("%d syncs of the log for %d messages", got-1, n)
+	}
+	if l.ConfirmOffset() != l.MaxOffset() || l.LastFlushedTimestamp() == 0 {
+		t.Errorf("confirmed %d of %d, time %d", l.ConfirmOffset(), l.MaxOffset(), l.LastFlushedTimestamp())
+	}
+	eventually(t, "Confirmed is called", func() bool { return confirmed.Load() >= 2 })
+	if err := wait(l, first.End, 0); err != nil {
+		t.Errorf("WaitFlushed of what is durable: %v", err)
+	}
+}
+
+func TestWaitFlushedTimesOut(t *testing.T) {
+	gate := make(chan struct{})
+	fault := vfs.NewFault(vfs.NewMem(nil), nil)
+	l := started(t, options(syncFlush, func(o *Options) { o.FS = fault }))
+	p := put(msg(0, "x", 0))
+	mustAppend(t, l, p)
+	if err := wait(l, p.End, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	fault.SetInject(func(o vfs.Op) error { // the disk hangs
+		if o.Kind == vfs.OpSync {
+			<-gate
+		}
+		return nil
+	})
+	mustAppend(t, l, p)
+	long := make(chan error, 1)
+	l.WaitFlushed(p.End, 5*time.Second, func(err error) { long <- err })
+	if err := wait(l, p.End, time.Millisecond); err != ErrTimeout {
+		t.Errorf("WaitFlushed: %v", err)
+	}
+	if err := wait(l, p.End, 2*time.Millisecond); err != ErrTimeout {
+		t.Errorf("WaitFlushed again: %v", err)
+	}
+	close(gate)
+	if err := <-long; err != nil {
+		t.Errorf("WaitFlushed with patience: %v", err)
+	}
+}
+
+func TestAsyncFlush(t *testing.T) {
+	l := started(t, options())
+	p := put(msg(0, "x", 0))
+	mustAppend(t, l, p)
+	if l.ConfirmOffset() != p.End {
+		t.Error("not visible before it is durable")
+	}
+	eventually(t, "it becomes durable", func() bool { return l.FlushedOffset() == p.End })
+	eventually(t, "the flusher sleeps", l.flush.idle.Load)
+	mustAppend(t, l, p)
+	eventually(t, "it becomes durable again", func() bool { return l.FlushedOffset() == p.End })
+}
+
+func TestLeastPages(t *testing.T) {
+	l := started(t, options(func(o *Options) {
+		o.FlushCommitLogLeastPages, o.FlushCommitLogThoroughInterval = 4, 3_600_000
+	}))
+	mustAppend(t, l, put(msg(0, "x", 100)))
+	eventually(t, "the first flush takes everything", func() bool { return l.FlushedOffset() == l.MaxOffset() })
+	before := l.MaxOffset()
+	mustAppend(t, l, put(msg(0, "x", 8000)))
+	eventually(t, "some intervals pass", func() bool { return !l.flush.idle.Load() })
+	time.Sleep(20 * time.Millisecond) // nothing to wait for: nothing must happen
+	if l.FlushedOffset() != before {
+		t.Error("less than four pages were flushed")
+	}
+	p := put(msg(0, "x", 0))
+	mustAppend(t, l, p)
+	if err := wait(l, p.End, time.Minute); err != nil || l.FlushedOffset() != l.MaxOffset() {
+		t.Errorf("who waits is served at once: %v", err)
+	}
+	mustAppend(t, l, put(msg(0, "x", 20000)))
+	eventually(t, "four pages are flushed", func() bool { return l.FlushedOffset() == l.MaxOffset() })
+}
+
+// A sync that fails ends writing, and nothing is acknowledged any more, though the disk may work again.
+func TestFailedSyncIsFinal(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		setup setup
+	}{{"sync", syncFlush}, {"async", func(*Options) {}}} {
+		fault := vfs.NewFault(vfs.NewMem(nil), nil)
+		l := started(t, options(c.setup, func(o *Options) { o.FS = fault }))
+		good := put(msg(0, "good", 0))
+		mustAppend(t, l, good)
+		if err := wait(l, good.End, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		fault.SetInject(func(o vfs.Op) error {
+			if o.Kind == vfs.OpSync {
+				return syscall.EIO
+			}
+			return nil
+		})
+		lost := put(msg(0, "lost", 0))
+		mustAppend(t, l, lost)
+		if err := wait(l, lost.End, time.Minute); !errors.Is(err, ErrWriteStop) || !errors.Is(err, syscall.EIO) {
+			t.Errorf("%s: WaitFlushed: %v", c.name, err)
+		}
+		fault.SetInject(nil)
+		p := put(msg(0, "x", 0))
+		if l.Append([]*Put{p}); !errors.Is(p.Err, ErrWriteStop) {
+			t.Errorf("%s: Append: %v", c.name, p.Err)
+		}
+		if err := wait(l, lost.End, time.Minute); !errors.Is(err, ErrWriteStop) {
+			t.Errorf("%s: WaitFlushed again: %v", c.name, err)
+		}
+		if err := l.Flush(); !errors.Is(err, ErrWriteStop) {
+			t.Errorf("%s: Flush: %v", c.name, err)
+		}
+		if l.FlushedOffset() != good.End {
+			t.Errorf("%s: flushed %d, want %d", c.name, l.FlushedOffset(), good.End)
+		}
+		if err := l.Close(); !errors.Is(err, ErrWriteStop) {
+			t.Errorf("%s: Close: %v", c.name, err)
+		}
+	}
+}
+
+// The lock is held while a write goes on, and that can be seen.
+func TestLockedSince(t *testing.T) {
+	gate := make(chan struct{})
+	fault := vfs.NewFault(vfs.NewMem(nil), nil)
+	clock := int64(1795978468297)
+	l := started(t, options(fixedClock(&clock), func(o *Options) { o.FS = fault }))
+	if !l.LockedSince().IsZero() {
+		t.Error("locked")
+	}
+	fault.SetInject(func(o vfs.Op) error {
+		if o.Kind == vfs.OpWrite {
+			<-gate
+		}
+		return nil
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.Append([]*Put{put(msg(0, "x", 0))})
+	}()
+	eventually(t, "the lock is held", func() bool { return l.LockedSince().UnixMilli() == clock })
+	close(gate)
+	<-done
+	if !l.LockedSince().IsZero() {
+		t.Error("still locked")
+	}
+}
