@@ -32,24 +32,16 @@ var brokers = []target.BrokerOptions{
 }
 
 func TestJava(t *testing.T) {
-	if os.Getenv("CONFORMANCE_SKIP_JAVA") == "1" {
-		t.Skip("CONFORMANCE_SKIP_JAVA=1: NO JAVA CLIENT IS TESTED")
-	}
-	// The clients first: their compilation should not look like a slow server.
-	for _, client := range []string{target.Client4, target.Client5} {
-		if _, err := target.Java(context.Background(), client, t.TempDir(), nil, "none"); err != nil {
-			t.Fatal(err)
-		}
-	}
+	needJava(t)
 	c := target.Start(t, target.Options{Brokers: brokers})
 	for _, r := range []struct {
 		name, client, prefix, skip string
 		jvm                        []string
 	}{
-		{"client-4.9.8", target.Client4, "j4", "(?!)", nil},
-		{"client-5.5.0", target.Client5, "j5", "(?!)", nil},
+		{"client-4.9.8", target.Client4, "j4", "restart-.*", nil},
+		{"client-5.5.0", target.Client5, "j5", "restart-.*", nil},
 		// The header form matters to nothing behind the codec: the slow cases need not run again.
-		{"client-4.9.8-binary", target.Client4, "j4b", "failover-.*|retry-default-delay|start-.*|allocate-.*",
+		{"client-4.9.8-binary", target.Client4, "j4b", "restart-.*|failover-.*|retry-default-delay|start-.*|allocate-.*",
 			[]string{"-Drocketmq.serialize.type=ROCKETMQ"}},
 	} {
 		t.Run(r.name, func(t *testing.T) {
@@ -60,24 +52,47 @@ func TestJava(t *testing.T) {
 					}
 				}
 			}
-			run(t, c, r.client, r.prefix, r.skip, r.jvm)
+			run(t, c, r.client, r.jvm, "prefix="+r.prefix, "skip="+r.skip, "only="+selected(".*"))
 		})
 	}
 }
 
+// TestRestart runs the cases that stop and kill a broker on which others would depend, one after the other.
+func TestRestart(t *testing.T) {
+	needJava(t)
+	c := target.Start(t, target.Options{})
+	run(t, c, target.Client4, nil, "prefix=r4", "only="+selected("restart-.*"), "skip=(?!restart-).*", "parallel=1")
+}
+
+func selected(all string) string {
+	if only := os.Getenv("CONFORMANCE_JAVA_ONLY"); only != "" {
+		return only
+	}
+	return all
+}
+
+// needJava fetches and compiles first, so that it does not look like a slow case.
+func needJava(t *testing.T) {
+	if os.Getenv("CONFORMANCE_SKIP_JAVA") == "1" {
+		t.Skip("CONFORMANCE_SKIP_JAVA=1: NO JAVA CLIENT IS TESTED")
+	}
+	for _, client := range []string{target.Client4, target.Client5} {
+		if _, err := target.Java(context.Background(), client, t.TempDir(), nil, "none"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // run starts the JVM and makes a subtest of each line that it prints about a case.
-func run(t *testing.T, c *target.Target, client, prefix, skip string, jvm []string) {
+func run(t *testing.T, c *target.Target, client string, jvm []string, options ...string) {
 	ctx, cancel := context.WithTimeout(context.Background(), runDeadline)
 	defer cancel()
 	var addrs []string
 	for _, b := range c.Brokers {
 		addrs = append(addrs, b.Name+"="+b.Addr)
 	}
-	args := []string{"namesrv=" + c.Namesrv, "brokers=" + strings.Join(addrs, ","), "prefix=" + prefix, "skip=" + skip}
-	if only := os.Getenv("CONFORMANCE_JAVA_ONLY"); only != "" {
-		args = append(args, "only="+only)
-	}
-	cmd, err := target.Java(ctx, client, filepath.Join(c.Dir(), "client-"+prefix), jvm, "rocketd.conformance.Main", args...)
+	args := append([]string{"namesrv=" + c.Namesrv, "brokers=" + strings.Join(addrs, ",")}, options...)
+	cmd, err := target.Java(ctx, client, filepath.Join(c.Dir(), "client-"+strings.TrimPrefix(options[0], "prefix=")), jvm, "rocketd.conformance.Main", args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,8 +148,16 @@ func report(t *testing.T, name, result, millis, reason string, said []string) {
 
 func obey(c *target.Target, what, broker string) error {
 	for _, b := range c.Brokers {
-		if b.Name == broker && what == "stop" {
+		if b.Name != broker {
+			continue
+		}
+		switch what {
+		case "stop":
 			return b.Stop()
+		case "kill":
+			return b.Kill()
+		case "start":
+			return b.Start()
 		}
 	}
 	return fmt.Errorf("cannot %s %s", what, broker)

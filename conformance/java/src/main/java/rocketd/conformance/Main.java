@@ -20,7 +20,7 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
  * skip (regular expressions on case names), parallel.
  *
  * <p>Prints one tab-separated line a case: {@code CASE name ok|failed millis reason}; before it, what a failed
- * case threw, line by line as {@code LOG name text}. {@code ASK stop broker-name} asks the parent to stop a broker; it answers with a line on
+ * case threw, line by line as {@code LOG name text}. {@code ASK stop|kill|start broker-name} asks the parent to do so with a broker; it answers with a line on
  * standard input. The last line is {@code END}.
  */
 public final class Main {
@@ -61,6 +61,7 @@ public final class Main {
         RefusalCases.register();
         QueryCases.register();
         TopicCases.register();
+        RestartCases.register();
 
         Pattern only = Pattern.compile(opt.getOrDefault("only", ".*"));
         Pattern skip = Pattern.compile(opt.getOrDefault("skip", "(?!)"));

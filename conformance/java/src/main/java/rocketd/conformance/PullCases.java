@@ -27,6 +27,7 @@ final class PullCases {
     static void register() {
         Main.add("pull-consumer", PullCases::pull);
         Main.add("pull-tags", PullCases::tags);
+        Main.add("pull-limits", PullCases::limits);
         Main.add("pull-long-poll", PullCases::longPoll);
         Main.add("pull-async", PullCases::async);
         Main.add("offset-commit", PullCases::commit);
@@ -76,6 +77,35 @@ final class PullCases {
         result(c.pull(empty, "*", 5, 32), PullStatus.OFFSET_ILLEGAL, 0, 0, 0);
         equal(c.minOffset(empty), 0L, "minOffset");
         equal(c.maxOffset(empty), 0L, "maxOffset");
+    }
+
+    /** How much one pull brings, whatever it asks for. */
+    static void limits(Session s) throws Exception {
+        MessageQueue q = filled(s, 60);
+        DefaultMQPullConsumer c = s.puller("c");
+        equal(c.pull(q, "*", 0, 1000).getMsgFoundList().size(), 32, "messages from memory");
+        MessageQueue big = s.queues(s.createTopic("-big", 1, 1, 6, Servers.A), Servers.A).get(0);
+        DefaultMQProducer p = s.producer("big", x -> x.setCompressMsgBodyOverHowmuch(1 << 20));
+        for (int size : new int[] {100_000, 100_000, 100_000, 300_000, 10}) {
+            p.send(new Message(big.getTopic(), SendCases.noise(size)), big);
+        }
+        s.readQueue(big, 5);
+        equal(c.pull(big, "*", 0, 32).getMsgFoundList().size(), 2, "messages of 100 kB within 256 KiB");
+        equal(c.pull(big, "*", 2, 32).getMsgFoundList().size(), 1, "messages before one that is too big");
+        equal(c.pull(big, "*", 3, 32).getMsgFoundList().size(), 1, "messages from one that is too big");
+        // Broker B takes everything for cold: 8 messages, 64 KiB.
+        MessageQueue cold = s.queues(s.createTopic("-cold", 1, 1, 6, Servers.B), Servers.B).get(0);
+        for (int i = 0; i < 20; i++) {
+            p.send(Session.message(cold.getTopic(), "TagA", i), cold);
+        }
+        s.readQueue(cold, 20);
+        equal(c.pull(cold, "*", 0, 32).getMsgFoundList().size(), 8, "messages from disk");
+        MessageQueue coldBig = s.queues(s.createTopic("-cold-big", 1, 1, 6, Servers.B), Servers.B).get(0);
+        for (int i = 0; i < 4; i++) {
+            p.send(new Message(coldBig.getTopic(), SendCases.noise(30_000)), coldBig);
+        }
+        s.readQueue(coldBig, 4);
+        equal(c.pull(coldBig, "*", 0, 32).getMsgFoundList().size(), 2, "messages of 30 kB within 64 KiB from disk");
     }
 
     static void tags(Session s) throws Exception {

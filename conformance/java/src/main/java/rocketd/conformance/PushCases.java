@@ -141,8 +141,10 @@ final class PushCases {
         while (got[1].size() < 10) {
             that(System.currentTimeMillis() < end, "messages at the second consumer within 60 s, got %d", got[1].size());
             int n = sent++;
+            // What the first one has not yet unlocked, the second one would try again only after 20 s.
+            c[1].getDefaultMQPushConsumerImpl().getRebalanceImpl().getmQClientFactory().rebalanceImmediately();
             p.send(Session.message(topic, "TagA", n), (qs, m, arg) -> qs.get((Integer) arg % 4), n);
-            Thread.sleep(20);
+            Thread.sleep(100);
         }
         int total = sent;
         eventually(30, total + " messages", () -> SendCases.expectedBodies(0, total).equals(distinct(all.all())));

@@ -33,6 +33,7 @@ final class RebalanceCases {
 
     static void register() {
         Main.add("rebalance-cluster", RebalanceCases::cluster);
+        Main.add("rebalance-lost-connection", RebalanceCases::lost);
         Main.add("allocate-averagely", s -> allocate(s, 6, 0,
             i -> new AllocateMessageQueueAveragely(), "A0 A1 A2", "A3 A4 A5"));
         Main.add("allocate-averagely-by-circle", s -> allocate(s, 6, 0,
@@ -166,6 +167,21 @@ final class RebalanceCases {
         }
         that(!want[0].isEmpty() && !want[1].isEmpty(), "a share for each, got [%s] and [%s]", want[0], want[1]);
         shared(s, topic, i -> new AllocateMessageQueueConsistentHash(), want[0], want[1]);
+    }
+
+    /** A member whose connections break does not say goodbye: the broker must notice by itself, at once. */
+    static void lost(Session s) throws Exception {
+        String topic = s.createTopic(4);
+        Received[] got = {new Received(), new Received()};
+        DefaultMQPushConsumer[] c = new DefaultMQPushConsumer[2];
+        for (int i = 0; i < 2; i++) {
+            c[i] = member(s, i, topic, null, got[i]);
+        }
+        eventuallyOwned(c, topic, "A0 A1", "A2 A3");
+        c[1].getDefaultMQPushConsumerImpl().getRebalanceImpl().getmQClientFactory().getMQClientAPIImpl().getRemotingClient().shutdown();
+        eventuallyOwned(new DefaultMQPushConsumer[] {c[0]}, topic, "A0 A1 A2 A3");
+        s.send(topic, 8);
+        got[0].await(8, 20);
     }
 
     static void cluster(Session s) throws Exception {

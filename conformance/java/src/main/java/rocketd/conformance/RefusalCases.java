@@ -7,6 +7,7 @@ import static rocketd.conformance.Check.refused;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
+import org.apache.rocketmq.client.consumer.MessageSelector;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.TopicConfig;
 import org.apache.rocketmq.common.message.Message;
@@ -32,6 +33,7 @@ final class RefusalCases {
         Main.add("refuse-without-route", RefusalCases::noRoute);
         Main.add("refuse-by-permission", RefusalCases::permission);
         Main.add("refuse-disabled-group", RefusalCases::disabledGroup);
+        Main.add("refuse-sql92", RefusalCases::sql92);
     }
 
     static void oversize(Session s) throws Exception {
@@ -124,6 +126,15 @@ final class RefusalCases {
         DefaultMQPullConsumer c = s.puller("c");
         refused(NO_PERMISSION, "the topic[" + writeOnly + "] pulling message is forbidden",
             () -> c.pull(new MessageQueue(writeOnly, Servers.A, 0), "*", 0, 32));
+    }
+
+    /** enablePropertyFilter is off by default. */
+    static void sql92(Session s) throws Exception {
+        String topic = s.createTopic(1);
+        var c = s.consumer("c", "");
+        c.subscribe(topic, MessageSelector.bySql("a > 1"));
+        c.registerMessageListener(new Received().succeeding());
+        refused(SYSTEM_ERROR, "The broker does not support consumer to filter message by SQL92", () -> s.start(c));
     }
 
     static void disabledGroup(Session s) throws Exception {

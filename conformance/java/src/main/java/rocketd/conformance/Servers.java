@@ -65,7 +65,8 @@ final class Servers {
         }
     }
 
-    private synchronized void ask(String what, String broker) throws IOException {
+    /** Asks the parent to stop, kill or start a broker, and waits until that is done. */
+    synchronized void ask(String what, String broker) throws IOException {
         say("ASK\t" + what + "\t" + broker);
         String answer = in.readLine();
         if (!"done".equals(answer)) {

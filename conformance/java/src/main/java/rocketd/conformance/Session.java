@@ -151,7 +151,7 @@ final class Session {
     }
 
     /** What can be read of a topic now, queue by queue in the order of offsets. */
-    private List<MessageExt> readNow(String topic) throws Exception {
+    List<MessageExt> readNow(String topic) throws Exception {
         List<MessageExt> all = new ArrayList<>();
         for (MessageQueue q : reader().fetchSubscribeMessageQueues(topic)) {
             all.addAll(readQueue(q));
