@@ -96,7 +96,7 @@ func TestPullAllocations(t *testing.T) {
 }
 
 func benchmarkSend(b *testing.B, run, size int) {
-	p := startPathBroker(b, func(c *Config) { c.MappedFileSizeCommitLog = 1 << 30 })
+	p := startPathBrokerOn(b, nil, func(c *Config) { c.StorePathRootDir, c.MappedFileSizeCommitLog = b.TempDir(), 1<<30 })
 	p.send("T", 0, "", "x")
 	const chunk = 4096
 	b.ReportAllocs()

@@ -44,6 +44,7 @@ func startPathBroker(tb testing.TB, tweak func(*Config)) *pathBroker {
 	return startPathBrokerOn(tb, vfs.NewMem(time.Now), tweak)
 }
 
+// startPathBrokerOn does so on a store in memory that may have been used before; nil: on the operating system's files.
 func startPathBrokerOn(tb testing.TB, fs *vfs.Mem, tweak func(*Config)) *pathBroker {
 	tb.Helper()
 	cfg := DefaultConfig("/store")
@@ -54,7 +55,11 @@ func startPathBrokerOn(tb testing.TB, fs *vfs.Mem, tweak func(*Config)) *pathBro
 	if tweak != nil {
 		tweak(&cfg)
 	}
-	b, err := New(cfg, Options{FS: fs, Files: vfs.Files{FS: fs}, Log: remotingtest.Log(tb)})
+	o := Options{Log: remotingtest.Log(tb)}
+	if fs != nil {
+		o.FS, o.Files = fs, vfs.Files{FS: fs}
+	}
+	b, err := New(cfg, o)
 	if err != nil {
 		tb.Fatal(err)
 	}
