@@ -2,7 +2,10 @@ package namesrv
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -218,6 +221,43 @@ func TestOrderIsPartOfTheAnswer(t *testing.T) {
 		if got != (order != "") {
 			t.Errorf("order %q: %s", order, r.route("T", false, order))
 		}
+	}
+}
+
+// TestTogether: readers and writers at once. What is read is whole JSON of one of the states that there were.
+func TestTogether(t *testing.T) {
+	r, _ := newTable()
+	r.register(broker("keep", "K:1", 0), topics(1, 6, "T"), new(fakeLink))
+	var all sync.WaitGroup
+	for w := range 3 {
+		all.Go(func() {
+			name, addr, l := fmt.Sprint("b", w), fmt.Sprint("A:", w), new(fakeLink)
+			for i := range int64(200) {
+				r.register(broker(name, addr, 0), topics(i, 4+int32(i%2)*2, "T"), l)
+				r.setWritePerm(name, i%3 == 0)
+				switch i % 4 {
+				case 0:
+					r.unregister(name, addr)
+				case 1:
+					r.linkClosed(l, "test")
+				}
+			}
+			r.unregister(name, addr)
+		})
+		all.Go(func() {
+			for range 400 {
+				if b := r.route("T", true, ""); !json.Valid(b) || !bytes.Contains(b, []byte("K:1")) {
+					t.Errorf("read %s", b)
+				}
+				r.clusterInfo()
+				r.clusterTopics("C")
+				r.systemTopics()
+			}
+		})
+	}
+	all.Wait()
+	if got := string(r.route("T", true, "")); strings.Count(got, "brokerAddrs") != 1 {
+		t.Errorf("at the end %s", got)
 	}
 }
 

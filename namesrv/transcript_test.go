@@ -16,7 +16,7 @@ import (
 	"rocketd/remoting/remotingtest"
 )
 
-// step is a line of a session with an official name server; see testdata/README.md.
+// step is a line of what was said to an official name server; see testdata/README.md.
 type step struct {
 	Step             string
 	Conn             int
@@ -33,7 +33,7 @@ type step struct {
 	}
 }
 
-func session(t *testing.T, file string) []step {
+func transcript(t *testing.T, file string) []step {
 	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
@@ -72,15 +72,15 @@ func (s *step) request(t *testing.T) *protocol.Command {
 	return c
 }
 
-// TestSessions sends what an official name server was sent, and demands its answers.
-func TestSessions(t *testing.T) {
-	for _, file := range []string{"session", "recorded"} {
+// TestTranscripts sends what an official name server was sent, and demands its answers.
+func TestTranscripts(t *testing.T) {
+	for _, file := range []string{"transcript", "recorded"} {
 		t.Run(file, func(t *testing.T) {
 			cfg := testConfig(t.TempDir())
 			cfg.extra = []compat.KeyValue{{Key: "someUnknownKey", Value: "kept"}}
 			s, _ := start(t, cfg)
 			peers := make(map[int]*remotingtest.Peer)
-			steps := session(t, "testdata/"+file+".jsonl")
+			steps := transcript(t, "testdata/"+file+".jsonl")
 			for i := range steps {
 				st := &steps[i]
 				p := peers[st.Conn]
