@@ -201,6 +201,54 @@ func TestIdle(t *testing.T) {
 	step(time.Second, ClosedIdle)
 }
 
+// TestHalfFrameIdle: a connection that waits for the rest of a frame holds a goroutine, so that answers
+// written to it do not keep it.
+func TestHalfFrameIdle(t *testing.T) {
+	in, out := &arrivals{buf: []byte{0}}, &recorder{}
+	c := newMemoryConn(nil, in, out, nil)
+	now := time.Unix(1000, 0)
+	for range 13 {
+		if reason := reasonOf(c); reason != "" {
+			t.Fatalf("closed at %v: %s", now, reason)
+		}
+		c.waiting.Store(true)
+		c.sweep(now)
+		c.Oneway(protocol.NewRequest(protocol.NotifyConsumerIdsChanged, nil, nil))
+		<-c.drained()
+		now = now.Add(10 * time.Second)
+	}
+	c.sweep(now)
+	if reason := reasonOf(c); reason != ClosedIdle {
+		t.Errorf("reason %q", reason)
+	}
+}
+
+// TestNotReading: a peer that sends and reads nothing is closed when it has taken no byte of an answer
+// for the idle time.
+func TestNotReading(t *testing.T) {
+	in, out := &arrivals{}, &recorder{}
+	c := newMemoryConn(nil, in, out, nil)
+	now := time.Unix(1000, 0)
+	step := func(d time.Duration, want CloseReason) {
+		t.Helper()
+		now = now.Add(d)
+		in.buf = append(in.buf, 0)
+		c.sweep(now)
+		if reason := reasonOf(c); reason != want {
+			t.Fatalf("at %v: %q, want %q", now, reason, want)
+		}
+	}
+	step(0, "")
+	step(300*time.Second, "") // nothing to write
+	stuck := make(chan struct{})
+	out.stuck = stuck
+	defer close(stuck)
+	c.Oneway(protocol.NewRequest(protocol.NotifyConsumerIdsChanged, nil, nil))
+	step(60*time.Second, "")
+	step(120*time.Second, "")
+	step(time.Second, ClosedOverload)
+}
+
 // TestDefaultBounds pins what the documentation of the bounds promises to stock clients.
 func TestDefaultBounds(t *testing.T) {
 	cfg := DefaultServerConfig()

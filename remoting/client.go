@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
 	"github.com/cloudwego/netpoll"
+	"golang.org/x/sys/unix"
 )
 
 // Client dials servers by address and keeps one connection to each.
@@ -135,16 +137,12 @@ func (c *Client) peer(addr string) (*peer, error) {
 }
 
 func (c *Client) dial(ctx context.Context, addr string) (*Conn, error) {
-	timeout := time.Duration(c.cfg.ConnectTimeoutMillis) * time.Millisecond
-	if deadline, ok := ctx.Deadline(); ok {
-		if left := time.Until(deadline); timeout <= 0 || left < timeout {
-			timeout = left
-		}
+	if c.cfg.ConnectTimeoutMillis > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.cfg.ConnectTimeoutMillis)*time.Millisecond)
+		defer cancel()
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, timedOut(err)
-	}
-	nc, err := netpoll.DialConnection("tcp", addr, max(timeout, time.Millisecond))
+	nc, err := dialSocket(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +164,34 @@ func (c *Client) dial(ctx context.Context, addr string) (*Conn, error) {
 		err = ErrClosed
 	}
 	if err != nil {
+		return nil, err
+	}
+	return conn, nil
+}
+
+// dialSocket connects to an address and gives the socket to netpoll. netpoll's own dialer can't be
+// cancelled, and calls a refused connection "closed by peer".
+func dialSocket(ctx context.Context, addr string) (netpoll.Connection, error) {
+	nc, err := (&net.Dialer{KeepAlive: -1}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	defer nc.Close()
+	raw, err := nc.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	fd := -1
+	controlErr := raw.Control(func(old uintptr) {
+		// Go's poller keeps the old descriptor until it is closed.
+		fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 3)
+	})
+	if err := errors.Join(controlErr, err); err != nil {
+		return nil, fmt.Errorf("duplicate socket: %w", err)
+	}
+	conn, err := netpoll.NewFDConnection(fd)
+	if err != nil {
+		unix.Close(fd)
 		return nil, err
 	}
 	return conn, nil

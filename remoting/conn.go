@@ -18,7 +18,6 @@ type Conn struct {
 
 	// Reading. Only the goroutine of the connection's OnRequest touches this.
 	sniffed  bool             // the first byte has been looked at
-	mark     int              // unread bytes when a wait for input began
 	scratch  Command          // the header being decoded
 	slab     []protocol.Field // room for the ext fields of the next requests
 	run      uint32           // number of the run in progress or of the last one
@@ -28,6 +27,7 @@ type Conn struct {
 	batch    batch            // neighbouring calls collected, nil = none
 	inBatch  int              // how many
 	consumed atomic.Int64     // bytes taken from the input; others only read it
+	waiting  atomic.Bool      // for the rest of a frame; others only read it
 
 	// Writing, and requests of ours. Anyone.
 	out     writeQueue
@@ -42,8 +42,21 @@ type Conn struct {
 	reported atomic.Bool // Events.Connected was called, so Events.Closed is due
 
 	// Only the sweep touches this.
-	lastCount  int64     // bytes read and written at the last look
-	lastChange time.Time // when that was another number
+	lastRead, lastWritten, lastDrained progress
+}
+
+// progress is a number of bytes, and when it was seen to have become that.
+type progress struct {
+	bytes int64
+	since time.Time
+}
+
+// look notes the number and returns for how long it has not changed.
+func (p *progress) look(bytes int64, now time.Time) time.Duration {
+	if bytes != p.bytes || p.since.IsZero() {
+		p.bytes, p.since = bytes, now
+	}
+	return now.Sub(p.since)
 }
 
 // RemoteAddr is the peer's address; an IPv4 address is one also when it came in IPv6 form.
@@ -186,13 +199,21 @@ func (c *Conn) sweep(now time.Time) {
 		c.end(ClosedOverload) // its handler is stuck, else it would have answered SYSTEM_BUSY
 		return
 	}
-	// What has arrived counts, read or not: the half of a frame may come slowly.
-	count := c.consumed.Load() + int64(c.in.Len()) + c.written.Load()
-	if count != c.lastCount || c.lastChange.IsZero() {
-		c.lastCount, c.lastChange = count, now
-		return
+	// What has arrived counts, taken up or not: the half of a frame may come slowly.
+	silent := c.lastRead.look(c.consumed.Load()+int64(c.in.Len()), now)
+	written := c.written.Load()
+	unused := min(silent, c.lastWritten.look(written, now))
+	if c.out.bytes.Load() == 0 {
+		written = -1 // nothing waits for the peer
 	}
-	if l.idle > 0 && now.Sub(c.lastChange) > l.idle {
+	stuck := c.lastDrained.look(written, now)
+	switch {
+	case l.idle <= 0:
+	case unused > l.idle:
 		c.end(ClosedIdle)
+	case silent > l.idle && c.waiting.Load():
+		c.end(ClosedIdle) // half a frame holds a goroutine
+	case stuck > l.idle && written >= 0:
+		c.end(ClosedOverload)
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/cloudwego/netpoll"
 )
 
-// sweepEvery is the distance of two looks at each connection: idle ones, those whose bounds are passed
-// while their handler is stuck, and requests of ours whose time is over.
+// sweepEvery is the distance of two looks at each connection: idle ones, peers that stop in the middle of
+// a frame or stop reading, bounds passed while a handler is stuck, and requests of ours whose time is
+// over. Reading and writing have no time-outs of their own.
 const sweepEvery = 250 * time.Millisecond
 
 // Events tells the owner about connections. Each func may be nil; they run on a connection's goroutine
@@ -94,10 +95,6 @@ func newEndpoint(l limits, mux *Mux, events Events, log *slog.Logger) *endpoint 
 // open makes a connection of a netpoll one that nobody reads yet. It is nil when the endpoint closes; the
 // caller then closes nc.
 func (e *endpoint) open(nc netpoll.Connection) *Conn {
-	// The time-outs bound the wait for the rest of a frame and for a peer that does not read. They are
-	// the idle time: a connection that is idle for longer is closed anyway.
-	nc.SetReadTimeout(e.limits.idle)
-	nc.SetWriteTimeout(e.limits.idle)
 	sock, remote, local := newPollSocket(nc)
 	c := &Conn{owner: e, in: nc.Reader(), sock: sock, remote: remote, local: local}
 	nc.AddCloseCallback(func(netpoll.Connection) error {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cloudwego/netpoll"
 	"golang.org/x/sys/unix"
@@ -87,6 +88,8 @@ func (l *listener) refuseOne() {
 	if nc, err := l.Listener.Accept(); err == nil && nc != nil {
 		nc.Close()
 		l.refused("no file descriptor left")
+	} else {
+		time.Sleep(time.Millisecond) // others were quicker; the poller may not spin
 	}
 	l.spare, _ = os.Open(os.DevNull)
 }

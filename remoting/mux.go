@@ -160,6 +160,7 @@ type typedBatch[Req any] struct {
 	handler func([]*Call, []*Req)
 	pool    *sync.Pool
 	calls   []*Call
+	given   []*Call // the handler's copy, which it may change
 	reqs    []*Req
 }
 
@@ -174,16 +175,16 @@ func (b *typedBatch[Req]) serve() {
 		c.pend()
 	}
 	clear(b.calls)
+	clear(b.given)
 	clear(b.reqs)
 	b.calls, b.reqs = b.calls[:0], b.reqs[:0]
 	b.pool.Put(b)
 }
 
 func (b *typedBatch[Req]) run() {
-	calls := b.calls // the handler's own slice may be changed by it
 	defer func() {
 		if reason := recover(); reason != nil {
-			for i, c := range calls {
+			for i, c := range b.calls {
 				if i == 0 {
 					c.caught(reason)
 					continue
@@ -192,5 +193,6 @@ func (b *typedBatch[Req]) run() {
 			}
 		}
 	}()
-	b.handler(calls, b.reqs)
+	b.given = append(b.given[:0], b.calls...)
+	b.handler(b.given, b.reqs)
 }

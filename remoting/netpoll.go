@@ -2,7 +2,6 @@ package remoting
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/netip"
 	"runtime"
@@ -59,7 +58,7 @@ type input interface {
 type socket interface {
 	// send hands over as much as the kernel takes without waiting, and returns how much that was.
 	send(p []byte) (int, error)
-	// sendWait hands over all of p, waiting for the peer to read, at most the write time-out.
+	// sendWait hands over all of p, waiting for the peer to read.
 	sendWait(p []byte) error
 	// shut ends the traffic both ways, like shutdown(2).
 	shut()
@@ -125,7 +124,3 @@ func (s *pollSocket) sendWait(p []byte) error {
 
 // shut implements socket.
 func (s *pollSocket) shut() { unix.Shutdown(s.fd, unix.SHUT_RDWR) }
-
-func isReadTimeout(err error) bool { return errors.Is(err, netpoll.ErrReadTimeout) }
-
-func isWriteTimeout(err error) bool { return errors.Is(err, netpoll.ErrWriteTimeout) }

@@ -199,7 +199,7 @@ func (c *Conn) write(batch []*chunk, done int, mayWait bool) bool {
 			}
 			if err != nil {
 				// The chunks are left to the collector: the poller may still read from them.
-				c.brokenWrite(err)
+				c.end(ClosedByPeer)
 				return false
 			}
 		}
@@ -223,15 +223,6 @@ func (c *Conn) resume(batch []*chunk, done int) {
 func (c *Conn) wrote(n int) {
 	c.out.bytes.Add(-int64(n))
 	c.written.Add(int64(n))
-}
-
-// brokenWrite ends the connection after a failed write; whoever waits for the queue is told by its end.
-func (c *Conn) brokenWrite(err error) {
-	if isWriteTimeout(err) {
-		c.end(ClosedOverload)
-		return
-	}
-	c.end(ClosedByPeer)
 }
 
 // drained returns a channel that is closed when all that is queued now has been written, or never

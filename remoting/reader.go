@@ -67,7 +67,8 @@ func (c *Conn) takeFrames() error {
 			if c.in.Len() == 0 {
 				return nil
 			}
-			// Half a frame. The wait holds this goroutine and none of others.
+			// Half a frame. The wait holds this goroutine and none of others'; the sweep bounds it.
+			c.waiting.Store(true)
 			f, _, err = c.next(true)
 			c.beginRun()
 		}
@@ -76,6 +77,9 @@ func (c *Conn) takeFrames() error {
 		}
 		if err := c.take(f); err != nil {
 			return err
+		}
+		if !whole {
+			c.waiting.Store(false)
 		}
 		if c.runCalls >= runMaxCalls || c.runBytes >= runMaxBytes {
 			c.endRun()
@@ -93,8 +97,7 @@ func (c *Conn) next(wait bool) (f frame, whole bool, err error) {
 	if !wait && c.in.Len() < 4 {
 		return f, false, nil
 	}
-	c.mark = c.in.Len()
-	p, err := c.peek(4)
+	p, err := c.in.Peek(4)
 	if err != nil {
 		return f, false, err
 	}
@@ -111,7 +114,7 @@ func (c *Conn) next(wait bool) (f frame, whole bool, err error) {
 	if !wait && c.in.Len() < 4+length {
 		return f, false, nil
 	}
-	if p, err = c.peek(8); err != nil {
+	if p, err = c.in.Peek(8); err != nil {
 		return f, false, err
 	}
 	f.form = protocol.SerializeType(p[4])
@@ -123,11 +126,11 @@ func (c *Conn) next(wait bool) (f frame, whole bool, err error) {
 	if f.body < 0 {
 		return f, false, badFrame("header length %d in a frame of %d", head, length)
 	}
-	if err = c.skip(8); err != nil {
+	if err = c.in.Skip(8); err != nil {
 		return f, false, err
 	}
 	if head > 0 {
-		if f.header, err = c.readString(head); err != nil {
+		if f.header, err = c.in.ReadString(head); err != nil {
 			return f, false, err
 		}
 	}
@@ -159,9 +162,9 @@ func (c *Conn) take(f frame) error {
 	if f.body > 0 {
 		var err error
 		if refused {
-			err = c.skip(f.body)
+			err = c.in.Skip(f.body)
 		} else {
-			cmd.Body, err = c.readBinary(f.body)
+			cmd.Body, err = c.in.ReadBinary(f.body)
 		}
 		if err != nil {
 			return err
@@ -264,52 +267,6 @@ func (c *Conn) endBatch() {
 
 func (c *Conn) consume(n int) { c.consumed.Add(int64(n)) }
 
-// peek, skip, readString and readBinary wait for n bytes. The wait may take longer than the read
-// time-out as long as bytes arrive.
-
-func (c *Conn) peek(n int) (p []byte, err error) {
-	for {
-		if p, err = c.in.Peek(n); err == nil || !c.progress(err) {
-			return p, err
-		}
-	}
-}
-
-func (c *Conn) skip(n int) (err error) {
-	for {
-		if err = c.in.Skip(n); err == nil || !c.progress(err) {
-			return err
-		}
-	}
-}
-
-func (c *Conn) readString(n int) (s string, err error) {
-	for {
-		if s, err = c.in.ReadString(n); err == nil || !c.progress(err) {
-			return s, err
-		}
-	}
-}
-
-func (c *Conn) readBinary(n int) (p []byte, err error) {
-	for {
-		if p, err = c.in.ReadBinary(n); err == nil || !c.progress(err) {
-			return p, err
-		}
-	}
-}
-
-// progress tells whether a read that timed out should go on.
-func (c *Conn) progress(err error) bool {
-	if !isReadTimeout(err) {
-		return false
-	}
-	now := c.in.Len()
-	came := now != c.mark
-	c.mark = now
-	return came
-}
-
 // errTLS says that a connection began with a TLS handshake.
 var errTLS = &frameError{"TLS handshake"}
 
@@ -329,8 +286,6 @@ func (c *Conn) fail(err error) {
 			e.log.Warn("bad frame, connection closed", "remote", c.remote, "error", bad.reason, "unlogged", n)
 		}
 		c.end(ClosedBadFrame)
-	case isReadTimeout(err):
-		c.end(ClosedIdle)
 	default:
 		c.end(ClosedByPeer)
 	}

@@ -420,15 +420,26 @@ func TestNoDescriptorLeft(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	none := limit
-	none.Cur = 3 // what is open stays open
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
+	few := limit
+	few.Cur = 512
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
 		t.Fatal(err)
+	}
+	var all []int
+	for {
+		n, err := unix.Open(os.DevNull, unix.O_RDONLY, 0)
+		if err != nil {
+			break
+		}
+		all = append(all, n)
 	}
 	err = unix.Connect(fd, &unix.SockaddrInet4{Port: s.Port(), Addr: [4]byte{127, 0, 0, 1}})
 	n := -1
 	if err == nil {
 		n, _ = unix.Read(fd, make([]byte, 1)) // until it is closed
+	}
+	for _, n := range all {
+		unix.Close(n)
 	}
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
