@@ -8,6 +8,7 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -146,6 +147,9 @@ func (b *Broker) open() error {
 		FS: b.fs, Clock: b.clock, Log: b.log,
 		DeliverTime: b.deliverTime, Arrive: b.arrive, TopicExists: b.topicExists,
 	})
+	if errors.Is(err, vfs.ErrLocked) {
+		return fmt.Errorf("another broker is running on the store %s (its lock file is locked): stop that one, or give this one a folder of its own with storePathRootDir", cfg.StorePathRootDir)
+	}
 	if err != nil {
 		return err
 	}

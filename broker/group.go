@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"rocketd/broker/groups"
+	"rocketd/broker/topics"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
 	"rocketd/protocol/header"
@@ -20,6 +21,9 @@ func (b *Broker) updateGroup(c *remoting.Call, _ *header.Empty) (*protocol.Comma
 	if config.GroupName == "" {
 		// The official table throws a NullPointerException for it.
 		return nil, protocol.Errorf(protocol.SystemError, "the subscription group has no groupName")
+	}
+	if config.RetryQueueNums > topics.MaxQueues {
+		return nil, protocol.Errorf(protocol.SystemError, "retryQueueNums must not be larger than %d", topics.MaxQueues)
 	}
 	b.groups.Put(config)
 	b.log.Info("subscription group updated", "group", config.GroupName, "consumeEnable", config.ConsumeEnable,

@@ -41,8 +41,11 @@ func (b *Broker) updateTopic(c *remoting.Call, req *header.CreateTopicRequest) (
 	default:
 		return nil, protocol.Errorf(protocol.SystemError, "topicFilterType = [%s] value invalid", req.TopicFilterType)
 	}
-	if req.ReadQueueNums < 0 || req.WriteQueueNums < 0 {
-		return nil, protocol.Errorf(protocol.SystemError, "readQueueNums and writeQueueNums must not be negative")
+	for _, n := range []int32{req.ReadQueueNums, req.WriteQueueNums} {
+		if n < 0 || n > topics.MaxQueues {
+			return nil, protocol.Errorf(protocol.SystemError,
+				"readQueueNums and writeQueueNums must be between 0 and %d", topics.MaxQueues)
+		}
 	}
 	config := &topics.Config{
 		TopicName: req.Topic, ReadQueueNums: req.ReadQueueNums, WriteQueueNums: req.WriteQueueNums,

@@ -68,9 +68,9 @@ func (t *Table) CreateBySend(topic, defaultTopic string, queueNums, sysFlag int3
 		model = &c
 		t.set(model)
 	}
-	if !ok || !Inherited(model.Perm) {
+	if !ok || !Inherited(model.Perm) || !IsLegal(topic) {
 		t.mu.Unlock()
-		t.o.Log.Warn("topic not created: its default topic does not exist or has no inherit permission",
+		t.o.Log.Warn("topic not created: its default topic does not exist or has no inherit permission, or its name is illegal",
 			"topic", topic, "defaultTopic", defaultTopic)
 		return nil, false
 	}
@@ -85,10 +85,16 @@ func (t *Table) CreateBySend(topic, defaultTopic string, queueNums, sysFlag int3
 }
 
 // CreateBySendBack returns the topic, creating it as described when it does not exist yet: retry topics and
-// dead-letter topics. An answer that depends on a created topic waits for Saved.
+// dead-letter topics. nil means that the name, and so the group's, has characters that no topic may have; the
+// official broker checks no group names, but a topic's name becomes that of a folder. An answer that depends on a
+// created topic waits for Saved.
 func (t *Table) CreateBySendBack(topic string, queueNums, perm, sysFlag int32) (cfg *Config, created bool) {
 	if c, ok := t.Lookup(topic); ok {
 		return c, false
+	}
+	if !IsLegal(topic) {
+		t.o.Log.Warn("topic not created: its name has illegal characters", "topic", topic)
+		return nil, false
 	}
 	t.mu.Lock()
 	if c, ok := t.Lookup(topic); ok {

@@ -36,6 +36,10 @@ func (t *Table) decode(data []byte) error {
 		if c.TopicName == "" {
 			c.TopicName = name
 		}
+		if !IsLegal(c.TopicName) {
+			t.o.Log.Warn("topic left out: its name has illegal characters", "topic", c.TopicName)
+			continue
+		}
 		if c.TopicFilterType == "" {
 			c.TopicFilterType = SingleTag
 		}

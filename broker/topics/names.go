@@ -25,6 +25,10 @@ const (
 // MaxLength is the longest topic name in bytes, as TopicValidator of 4.9.8.
 const MaxLength = 127
 
+// MaxQueues is the most read or write queues that a topic may be given. 4.9.8 takes any number, and then builds
+// answers and clients' tables of that size.
+const MaxQueues = 65_535
+
 // Permission bits of a topic or broker (spec/message-format.md section 10).
 const (
 	PermInherit int32 = 1
@@ -51,15 +55,24 @@ func Validate(topic string) error {
 	if strings.TrimSpace(topic) == "" {
 		return ErrBlank
 	}
-	for i := 0; i < len(topic); i++ {
-		if !legal[topic[i]] {
-			return ErrIllegal
-		}
+	if !IsLegal(topic) {
+		return ErrIllegal
 	}
 	if len(topic) > MaxLength {
 		return ErrTooLong
 	}
 	return nil
+}
+
+// IsLegal tells whether topic is not empty and has none but the characters that a topic's name may have. Every
+// topic in the table is legal; a retry topic may be longer than Validate allows.
+func IsLegal(topic string) bool {
+	for i := 0; i < len(topic); i++ {
+		if !legal[topic[i]] {
+			return false
+		}
+	}
+	return topic != ""
 }
 
 // legal has the bytes that a topic's name may hold.

@@ -182,6 +182,34 @@ func TestCreateBySendBack(t *testing.T) {
 	}
 }
 
+// A group's name may make no topic whose folder would lie elsewhere.
+func TestIllegalNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "topics.json")
+	text := `{"dataVersion":{"counter":1,"timestamp":2},"topicConfigTable":{"../x":{"topicName":"../x"},"y":{"topicName":"y"}}}`
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	table := open(t, path, nil)
+	for _, topic := range []string{"%RETRY%../../x", "%RETRY%a/b", "%DLQ%a b", ""} {
+		if c, created := table.CreateBySendBack(topic, 1, 6, 0); c != nil || created {
+			t.Errorf("%q: %+v", topic, c)
+		}
+		if c, created := table.CreateBySend(topic, "TBW102", 1, 0); c != nil || created {
+			t.Errorf("%q: %+v", topic, c)
+		}
+	}
+	if _, ok := table.Lookup("../x"); ok {
+		t.Error("an illegal name was taken from the file")
+	}
+	if _, ok := table.Lookup("y"); !ok {
+		t.Error("y is lost")
+	}
+	long := "%RETRY%" + strings.Repeat("g", 255)
+	if c, created := table.CreateBySendBack(long, 1, 6, 0); c == nil || !created {
+		t.Error("the retry topic of a long group was refused")
+	}
+}
+
 func TestOrderFlags(t *testing.T) {
 	table := open(t, filepath.Join(t.TempDir(), "topics.json"), nil)
 	a, _ := table.CreateBySend("A", "TBW102", 1, 0)
