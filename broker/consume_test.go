@@ -89,6 +89,7 @@ func TestLocks(t *testing.T) {
 	check(t, "unlock", call(protocol.UnlockBatchMQ, "a", 1), protocol.Success, "")
 	locked(call(protocol.LockBatchMQ, "b", 0, 1), 1)
 	check(t, "no body", b.ask(protocol.LockBatchMQ, nil, nil), 1, "the request has no body")
+	check(t, "no group", b.ask(protocol.UnlockBatchMQ, nil, []byte("{}")), 1, "the request's body has no consumerGroup")
 	check(t, "broken body", b.ask(protocol.UnlockBatchMQ, nil, []byte("{")), 1, "*")
 }
 

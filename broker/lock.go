@@ -23,6 +23,9 @@ func (b *Broker) unlockBatch(c *remoting.Call, _ *header.Empty) (*protocol.Comma
 	if err := decodeBody(c, req); err != nil {
 		return nil, err
 	}
+	if req.ConsumerGroup == "" { // an exception in 4.9.8
+		return nil, protocol.Errorf(protocol.SystemError, "the request's body has no consumerGroup")
+	}
 	b.locks.Unlock(req.ConsumerGroup, req.ClientId, req.MqSet)
 	return c.Success(nil), nil
 }

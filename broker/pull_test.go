@@ -245,6 +245,7 @@ func TestLongPoll(t *testing.T) {
 func TestLongPollTimesOut(t *testing.T) {
 	b := startPathBroker(t, func(c *Config) { c.LongPollingEnable, c.ShortPollingTimeMills = false, 50 })
 	b.send("T", 0, "", "0")
+	b.stored("T", 0, 0, 1)
 	a := b.ask(protocol.PullMessage, held("T", 0, 1, 3_600_000), nil)
 	check(t, "time-out", a, protocol.PullNotFound, "OFFSET_OVERFLOW_ONE", pullFields...)
 	if field(t, a, "nextBeginOffset") != "1" {

@@ -74,6 +74,10 @@ func (b *Broker) prepareSend(r *sendRun, s *sending, now time.Time) bool {
 	if topic == nil {
 		return false
 	}
+	if s.req.Missing != "" { // an exception in 4.9.8
+		s.call.ReplyError(&protocol.FieldError{Key: string(s.req.Missing)})
+		return false
+	}
 	s.queueId = s.req.QueueId
 	if s.queueId < 0 {
 		if topic.WriteQueueNums <= 0 { // 4.9.8 divides by it
@@ -107,6 +111,10 @@ func (b *Broker) checkSend(r *sendRun, s *sending) *topics.Config {
 		return nil
 	}
 	if !ok {
+		if req.DefaultTopic == "" { // an exception in 4.9.8
+			s.call.ReplyError(&protocol.FieldError{Key: "defaultTopic"})
+			return nil
+		}
 		if topic = b.createTopic(r, s); topic == nil {
 			r.refuse(s, protocol.TopicNotExist, "topic["+req.Topic+"] not exist, apply first please!"+faqSuffix)
 			return nil

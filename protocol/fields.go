@@ -23,15 +23,23 @@ func Some[T int32 | int64 | bool](v T) Optional[T] { return Optional[T]{v, true}
 // Plan binds one typed header struct to ext fields. A field's wire key is its Go name with the first
 // letter lowered; a tag `rmq:"name"` replaces it, `rmq:"name,short"` adds a second spelling that is
 // accepted too, and `rmq:",short"` adds the spelling and keeps the name; the word `required` in place of, or
-// behind, the short spelling makes Bind fail when the field is absent (or empty, for a number). Field
-// types: string, int32, int64, bool, and Optional of the last three. Embedded structs are flattened.
+// behind, the short spelling makes Bind fail when the field is absent (or empty, for a number). A number of
+// another field that does not parse counts as absent, as the official decoders only log it; the word `strict`, and a
+// one-letter key, make it an error, as their fast codec does. Field types: string, int32, int64, bool, and
+// Optional of the last three. Embedded structs are flattened.
 type Plan struct {
 	name     string
 	fields   []planField
 	letters  [128]uint8       // one-letter keys: index of the field + 1
 	keys     map[string]uint8 // longer keys: index of the field
 	required uint64           // bit i: fields[i] must be there
+	strict   uint64           // bit i: fields[i] must parse, required or not
+	missing  int              // the Missing field of the struct + 1; 0 = none
 }
+
+// Missing in a header struct takes the key of the first required field that is absent. Bind then does not fail: the
+// handler makes the checks that come first and fails itself. "" = nothing is missing. It is not on the wire.
+type Missing string
 
 // planField is one field of a plan.
 type planField struct {
@@ -118,6 +126,10 @@ func (p *Plan) addStruct(t reflect.Type, path []int) {
 		if !f.IsExported() {
 			panic("protocol: " + p.name + "." + f.Name + " is not exported")
 		}
+		if f.Type == reflect.TypeFor[Missing]() && len(path) == 0 {
+			p.missing = i + 1
+			continue
+		}
 		kind, ok := kindOf(f.Type)
 		if !ok {
 			panic("protocol: " + p.name + "." + f.Name + " has a type that headers do not have")
@@ -138,6 +150,8 @@ func (p *Plan) addStruct(t reflect.Type, path []int) {
 			case "":
 			case "required":
 				p.required |= 1 << n
+			case "strict":
+				p.strict |= 1 << n
 			default:
 				p.addKey(word, n)
 			}
@@ -195,7 +209,7 @@ func (f *planField) value(v reflect.Value) reflect.Value {
 
 // Bind fills the header struct that dst points to from the ext fields of c. An absent field leaves
 // the zero value (the official decoders only log it) unless it is required; that, and a number that does
-// not parse, is a *FieldError. Of a key that is there twice the last counts, as in Java's map.
+// not parse where it must, is a *FieldError. Of a key that is there twice the last counts, as in Java's map.
 func (p *Plan) Bind(c *Command, dst any) error {
 	v := reflect.ValueOf(dst).Elem()
 	var seen uint64
@@ -209,6 +223,9 @@ func (p *Plan) Bind(c *Command, dst any) error {
 			continue
 		}
 		if !f.set(f.value(v), text) {
+			if (p.required|p.strict)>>n&1 == 0 && len(c.Fields[i].Key) > 1 {
+				continue
+			}
 			want := "an int"
 			if f.kind == kindInt64 || f.kind == kindOptInt64 {
 				want = "a long"
@@ -220,6 +237,10 @@ func (p *Plan) Bind(c *Command, dst any) error {
 	if missing := p.required &^ seen; missing != 0 {
 		for n := range p.fields {
 			if missing>>n&1 != 0 {
+				if p.missing > 0 {
+					v.Field(p.missing - 1).SetString(p.fields[n].key)
+					return nil
+				}
 				return &FieldError{Key: p.fields[n].key}
 			}
 		}

@@ -62,6 +62,7 @@ type numbersHeader struct {
 	B bool
 	O Optional[bool]
 	N Optional[int32] `rmq:"num"`
+	E int32           `rmq:"exact,strict"`
 }
 
 type requiredHeader struct {
@@ -91,7 +92,9 @@ func TestBindValues(t *testing.T) {
 		"too small":       {[]Field{{"l", "-9223372036854775809"}}, numbersHeader{}, "header field l: -9223372036854775809 is not a long"},
 		"huge":            {[]Field{{"l", "99999999999999999999999999"}}, numbersHeader{}, "header field l: 99999999999999999999999999 is not a long"},
 		"space":           {[]Field{{"i", " 1"}}, numbersHeader{}, "header field i:  1 is not an int"},
-		"sign alone":      {[]Field{{"num", "-"}}, numbersHeader{}, "header field num: - is not an int"},
+		"sign alone":      {[]Field{{"i", "-"}}, numbersHeader{}, "header field i: - is not an int"},
+		"long key":        {[]Field{{"num", "x!"}, {"l", "4"}}, numbersHeader{L: 4}, ""},
+		"strict":          {[]Field{{"exact", "x!"}}, numbersHeader{}, "header field exact: x! is not an int"},
 		"hex":             {[]Field{{"i", "0x1"}}, numbersHeader{}, "header field i: 0x1 is not an int"},
 		"decimal":         {[]Field{{"i", "1.0"}}, numbersHeader{}, "header field i: 1.0 is not an int"},
 	} {
@@ -122,6 +125,37 @@ func TestBindRequired(t *testing.T) {
 		if (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
 			t.Errorf("%s: %v, want %q", name, err, tt.err)
 		}
+	}
+}
+
+// TestBindMissing: a struct that wants to know itself what is missing.
+func TestBindMissing(t *testing.T) {
+	type asking struct {
+		Topic   string
+		QueueId int32 `rmq:",e,required"`
+		Flag    int32 `rmq:",required"`
+		Missing Missing
+	}
+	plan := PlanFor(new(asking))
+	for name, tt := range map[string]struct {
+		fields []Field
+		want   asking
+	}{
+		"all":     {[]Field{{"e", "3"}, {"flag", "1"}}, asking{QueueId: 3, Flag: 1}},
+		"one":     {[]Field{{"topic", "T"}, {"e", "3"}}, asking{Topic: "T", QueueId: 3, Missing: "flag"}},
+		"nothing": {nil, asking{Missing: "queueId"}},
+	} {
+		var got asking
+		if err := plan.Bind(&Command{Fields: tt.fields}, &got); err != nil || got != tt.want {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if keys := plan.Keys(); len(keys) != 3 {
+		t.Errorf("keys %v", keys)
+	}
+	var bad asking
+	if err := plan.Bind(&Command{Fields: []Field{{"queueId", "x!"}}}, &bad); err == nil {
+		t.Error("a required number that does not parse is no error")
 	}
 }
 

@@ -160,6 +160,9 @@ func holds(s reflect.Value, v any) bool {
 	found := false
 	for i := range s.NumField() {
 		f := s.Field(i)
+		if f.Type() == reflect.TypeFor[protocol.Missing]() {
+			continue
+		}
 		if f.Kind() == reflect.Struct {
 			f = f.Field(0)
 		}

@@ -8,10 +8,10 @@ type PullMessageRequest struct {
 	QueueOffset          int64  `rmq:",required"`
 	MaxMsgNums           int32  `rmq:",required"` // client default pullBatchSize 32
 	SysFlag              int32  `rmq:",required"` // bits: 1 commitOffset, 2 suspend, 4 subscription inline, 8 class filter, 16 lite pull
-	CommitOffset         int64  // stored as the consumer offset only when sysFlag has COMMIT_OFFSET(1), on the first pass, and broker is not a slave
-	SuspendTimeoutMillis int64  // long-poll limit; Java client sends 15000; used only when sysFlag has SUSPEND(2)
+	CommitOffset         int64  `rmq:",strict"`   // stored as the consumer offset only when sysFlag has COMMIT_OFFSET(1), on the first pass, and broker is not a slave
+	SuspendTimeoutMillis int64  `rmq:",strict"`   // long-poll limit; Java client sends 15000; used only when sysFlag has SUSPEND(2)
 	Subscription         string // tag expression or SQL; used only when sysFlag has SUBSCRIPTION(4)
-	SubVersion           int64
+	SubVersion           int64  `rmq:",strict"`
 	ExpressionType       string // TAG or SQL92; absent/empty = TAG
 	BrokerName           string `rmq:"bname"` // the target broker name that 4.9.8 clients add; not used by the server
 }

@@ -2,8 +2,8 @@ package header
 
 // QueryMessageRequest is the header of requests QUERY_MESSAGE.
 type QueryMessageRequest struct {
-	Topic          string `rmq:",required"`
-	Key            string `rmq:",required"` // a KEYS token or the UNIQ_KEY
+	Topic          string
+	Key            string // a KEYS token or the UNIQ_KEY
 	MaxNum         int32  `rmq:",required"` // server caps at maxMsgsNumBatch (64)
 	BeginTimestamp int64  `rmq:",required"`
 	EndTimestamp   int64  `rmq:",required"`

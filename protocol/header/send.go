@@ -22,6 +22,7 @@ type SendMessageRequest struct {
 	Batch                 bool                     `rmq:",m"`
 	MaxReconsumeTimes     protocol.Optional[int32] `rmq:",l"`      // honoured only when request version >= 121 (V3_4_9)
 	BrokerName            string                   `rmq:"bname,n"` // the target broker name that 4.9.8 clients add; not used by the server
+	Missing               protocol.Missing         // the topic is checked first
 }
 
 // SendMessageResponse is the header of answers to SEND_BATCH_MESSAGE, SEND_MESSAGE, SEND_MESSAGE_V2, SEND_REPLY_MESSAGE, SEND_REPLY_MESSAGE_V2.
