@@ -67,6 +67,7 @@ type Broker struct {
 
 	// The network.
 	lanes     lanes
+	mux       *remoting.Mux    // of the main port
 	server    *remoting.Server // listenPort: every code
 	fast      *remoting.Server // listenPort-2: every code but PULL_MESSAGE
 	client    *remoting.Client // to name servers
@@ -157,21 +158,21 @@ func (b *Broker) open() error {
 	if err := b.openTables(cfg); err != nil {
 		return err
 	}
-	mux := remoting.NewMux(unsupported)
-	b.routes(mux)
+	b.mux = remoting.NewMux(unsupported)
+	b.routes(b.mux)
 	events := remoting.Events{Closed: func(c *remoting.Conn, _ remoting.CloseReason) { b.connClosed(c) }}
-	b.server = remoting.NewServer(cfg.ServerConfig, mux, events, b.log)
+	b.server = remoting.NewServer(cfg.ServerConfig, b.mux, events, b.log)
 	fast := cfg.ServerConfig
 	if fast.ListenPort != 0 {
 		fast.ListenPort -= 2
 	}
-	b.fast = remoting.NewServer(fast, mux.Without(fastWithout...), events, b.log)
+	b.fast = remoting.NewServer(fast, b.mux.Without(fastWithout...), events, b.log)
 	return nil
 }
 
 // openTables opens what lies below config/.
 func (b *Broker) openTables(cfg *Config) (err error) {
-	if err := b.files.MkdirAll(cfg.configDir()); err != nil {
+	if err := b.makeConfigDir(cfg.configDir()); err != nil {
 		return fmt.Errorf("folder of the configuration files: %w", err)
 	}
 	at := func(name string) string { return filepath.Join(cfg.configDir(), name) }
@@ -200,6 +201,14 @@ func (b *Broker) openTables(cfg *Config) (err error) {
 	}
 	b.offsets, err = offsets.Open(offsets.Options{Path: at("consumerOffset.json"), Files: b.files, Log: b.log})
 	return err
+}
+
+// makeConfigDir makes the folder of the config files durable: a file in it is no safer than its folder.
+func (b *Broker) makeConfigDir(dir string) error {
+	if err := b.files.MkdirAll(dir); err != nil {
+		return err
+	}
+	return b.files.SyncDir(filepath.Dir(dir))
 }
 
 // config is the configuration in force; it must not be changed.

@@ -17,12 +17,23 @@ import (
 	"rocketd/remoting"
 )
 
-// settings is the configuration's version and what guards changes of it.
+// settings is what a running broker knows of its configuration beside the values in force.
 type settings struct {
-	mu struct {
+	mu struct { // held during a change of the configuration
 		sync.Mutex
 		version body.DataVersion
+		next    map[string]string // updated keys that count from the next start on
 	}
+}
+
+// startKeys are keys that are only heeded at start: who the broker is, where its files lie and what form they
+// have. An update of one is written down and shown, and changes nothing before the next start.
+var startKeys = []string{
+	"listenPort", "bindAddress", "brokerName", "brokerClusterName", "brokerId", "brokerIP1", "brokerIP2", "brokerRole",
+	"haListenPort", "storePathRootDir", "storePathCommitLog", "storePathDLedgerCommitLog", "readOnlyCommitLogStorePaths",
+	"mappedFileSizeCommitLog", "mappedFileSizeConsumeQueue", "maxHashSlotNum", "maxIndexNum", "enableConsumeQueueExt",
+	"flushDiskType", "messageDelayLevel", "messageIndexEnable", "traceTopicEnable", "msgTraceTopicName",
+	"flushConsumerOffsetInterval", "frameMaxLength",
 }
 
 // alwaysBlack are keys that no request may change, whatever configBlackList says.
@@ -30,16 +41,19 @@ var alwaysBlack = []string{"brokerConfigPath", "rocketmqHome", "configBlackList"
 
 // getBrokerConfig (26) is every key with its value, one a line; unknown keys of the configuration file too.
 func (b *Broker) getBrokerConfig(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
+	b.settings.mu.Lock()
+	defer b.settings.mu.Unlock()
 	var text bytes.Buffer
 	for _, kv := range b.config().Items() {
+		if next, ok := b.settings.mu.next[kv.Key]; ok {
+			kv.Value = next
+		}
 		if kv.Value == "" {
 			continue // Java's null
 		}
 		text.WriteString(kv.Key + "=" + kv.Value + "\n")
 	}
-	b.settings.mu.Lock()
 	version, err := compat.Marshal(&b.settings.mu.version)
-	b.settings.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -68,26 +82,42 @@ func (b *Broker) updateBrokerConfig(c *remoting.Call, _ *header.Empty) (*protoco
 			return nil, protocol.Errorf(protocol.NoPermission, "Can not update config in black list.")
 		}
 	}
-	next := *old
-	unknown, err := compat.BindProperties(props, &next)
+	wanted := *old
+	unknown, err := compat.BindProperties(props, &wanted)
 	if err == nil {
-		next.complete()
-		err = next.Validate()
+		wanted.complete()
+		err = wanted.Validate()
 	}
 	if err != nil {
 		return nil, protocol.Errorf(protocol.SystemError, "the configuration is left as it was: %v", err)
 	}
-	changed := make(map[string]string)
+	changed, later := make(map[string]string), make(map[string]string)
+	live := new(compat.Properties)
 	for _, key := range props.Keys() {
-		if value, _ := props.Get(key); !slices.Contains(unknown, key) {
-			changed[key] = value
+		value, _ := props.Get(key)
+		if slices.Contains(unknown, key) {
+			continue
+		}
+		changed[key] = value
+		if slices.Contains(startKeys, key) {
+			later[key] = value
+		} else {
+			live.Set(key, value)
 		}
 	}
-	b.log.Info("configuration updated", "changed", changed, "ignored", unknown, "client", c.Conn().RemoteAddr())
-	if err := b.writeConfig(&next, changed); err != nil {
+	if err := b.writeConfig(old, changed); err != nil {
 		return nil, protocol.Errorf(protocol.SystemError, "the configuration is left as it was, its file could not be written: %v", err)
 	}
+	next := *old
+	if _, err := compat.BindProperties(live, &next); err != nil {
+		return nil, err // has been bound before
+	}
+	b.log.Info("configuration updated", "changed", changed, "fromTheNextStartOn", later, "ignored", unknown, "client", c.Conn().RemoteAddr())
 	b.cfg.Store(&next)
+	if b.settings.mu.next == nil {
+		b.settings.mu.next = make(map[string]string)
+	}
+	maps.Copy(b.settings.mu.next, later)
 	b.settings.mu.version = b.settings.mu.version.Next(b.clock().UnixMilli())
 	b.apply(old, &next)
 	return c.Success(nil), nil
@@ -111,6 +141,7 @@ func (b *Broker) writeConfig(cfg *Config, changed map[string]string) error {
 	path := cfg.file
 	if path == "" {
 		path = filepath.Join(cfg.configDir(), updatedFile)
+		changed = maps.Clone(changed)
 		delete(changed, "storePathRootDir") // that file lies below it
 	}
 	if len(changed) == 0 {
