@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"math/rand"
 	"os"
 	"slices"
@@ -226,18 +227,21 @@ func TestRuntimeInfo(t *testing.T) {
 }
 
 func TestBrokerConfig(t *testing.T) {
-	conf := writeConf(t, "# mine\nbrokerName=broker-a\nvendorKey=7\nmaxMessageSize=1000\n")
-	start := func(fs *vfs.Mem) *pathBroker {
-		return startPathBrokerOn(t, fs, func(c *Config) {
-			read, err := ReadConfig(conf, *c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			*c = read
-		})
+	const conf = "/conf/broker.conf"
+	fs := vfs.NewMem(time.Now)
+	files := vfs.Files{FS: fs}
+	text := []byte("# mine\nbrokerName=broker-a\nvendorKey=7\nmaxMessageSize=1000\n")
+	if err := errors.Join(files.MkdirAll("/conf"), files.WriteFile(conf, text)); err != nil {
+		t.Fatal(err)
 	}
-	p := start(vfs.NewMem(time.Now))
-	p.files = compat.OSFiles
+	p := startPathBrokerOn(t, fs, func(c *Config) {
+		read, err := c.merge(text, conf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*c = read
+		c.file = conf
+	})
 	items := func() map[string]string {
 		a := p.ask(protocol.GetBrokerConfig, nil, nil)
 		check(t, "get", a, protocol.Success, "", "version")
@@ -276,7 +280,7 @@ func TestBrokerConfig(t *testing.T) {
 	if got := p.store.Config().MaxMessageSize; got != 2000 {
 		t.Errorf("the store has maxMessageSize %d", got)
 	}
-	if text, _ := os.ReadFile(conf); string(text) != "# mine\nbrokerName=broker-a\nvendorKey=7\nmaxMessageSize=2000\n" {
+	if text, _ := files.ReadFile(conf); string(text) != "# mine\nbrokerName=broker-a\nvendorKey=7\nmaxMessageSize=2000\n" {
 		t.Errorf("the file is now\n%s", text)
 	}
 }
