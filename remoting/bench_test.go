@@ -1,17 +1,19 @@
 package remoting
 
 import (
+	"context"
 	"encoding/binary"
-	"io"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
-	"strconv"
-	"sync"
+	"os"
+	"os/exec"
 	"testing"
-
-	"context"
+	"time"
 
 	"github.com/cloudwego/netpoll"
+	"golang.org/x/sys/unix"
 
 	"rocketd/protocol"
 	"rocketd/protocol/header"
@@ -80,15 +82,15 @@ func BenchmarkServe(b *testing.B) {
 	b.Run("ROCKETMQ", func(b *testing.B) { benchServe(b, protocol.Binary) })
 }
 
-// BenchmarkEcho is a round trip over the loopback: 64 connections with one request in flight each, or
-// one connection with 64.
+// BenchmarkEcho is a round trip over the loopback, connections x requests in flight on each. The load
+// comes from a process of its own, so that "cpu-ns/request" is what the server alone spends.
 func BenchmarkEcho(b *testing.B) {
-	for _, shape := range []struct{ conns, depth int }{{64, 1}, {1, 64}, {64, 32}} {
-		b.Run(strconv.Itoa(shape.conns)+"x"+strconv.Itoa(shape.depth), func(b *testing.B) { benchEcho(b, shape.conns, shape.depth) })
+	for _, shape := range []load{{conns: 1, depth: 1}, {conns: 64, depth: 1}, {conns: 1, depth: 64}, {conns: 64, depth: 32}} {
+		b.Run(fmt.Sprintf("%dx%d", shape.conns, shape.depth), func(b *testing.B) { benchEcho(b, shape) })
 	}
 }
 
-func benchEcho(b *testing.B, conns, depth int) {
+func benchEcho(b *testing.B, l load) {
 	cfg := DefaultServerConfig()
 	cfg.BindAddress, cfg.ListenPort = "127.0.0.1", 0
 	s := NewServer(cfg, sendMux(), Events{}, slog.New(slog.DiscardHandler))
@@ -96,88 +98,82 @@ func benchEcho(b *testing.B, conns, depth int) {
 		b.Fatal(err)
 	}
 	defer s.Close(context.Background())
-	var frames []byte
-	for i := range depth {
-		frames = protocol.AppendFrame(frames, sendRequest(protocol.JSON, int32(i), 128))
-	}
+	l.addr, l.rounds = fmt.Sprintf("127.0.0.1:%d", s.Port()), max(1, b.N/(l.conns*l.depth))
+	generator := exec.Command(os.Args[0])
+	generator.Env = append(os.Environ(), loadVariable+"="+l.String())
+	generator.Stderr = os.Stderr
 	b.ReportAllocs()
 	b.ResetTimer()
-	var wg sync.WaitGroup
-	rounds := max(1, b.N/(conns*depth))
-	for range conns {
-		wg.Go(func() {
-			nc, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(s.Port()))
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			defer nc.Close()
-			buf := make([]byte, 64<<10)
-			for range rounds {
-				if _, err := nc.Write(frames); err != nil {
-					b.Error(err)
-					return
-				}
-				for answers, have := 0, 0; answers < depth; {
-					n, err := nc.Read(buf[have:])
-					if err != nil && err != io.EOF {
-						b.Error(err)
-						return
-					}
-					have += n
-					at := 0
-					for have-at >= 4 {
-						l := 4 + int(binary.BigEndian.Uint32(buf[at:]))
-						if have-at < l {
-							break
-						}
-						at += l
-						answers++
-					}
-					have = copy(buf, buf[at:have])
-				}
-			}
-		})
+	before := cpuTime()
+	if err := generator.Run(); err != nil {
+		b.Fatal(err)
 	}
-	wg.Wait()
+	requests := l.rounds * l.conns * l.depth
+	b.ReportMetric(float64((cpuTime()-before).Nanoseconds())/float64(requests), "cpu-ns/request")
 }
 
-// TestAllocations is the budget of one request on its way from the input to the write queue: the call
-// with its header, the header's text, the body, and the answer's header, which is the handler's. JSON
-// adds the text of a value that has escapes.
-func TestAllocations(t *testing.T) {
-	if raceEnabled {
-		t.Skip("pools leak under the race detector")
+// cpuTime is what this process has spent.
+func cpuTime() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		panic(err)
 	}
-	const depth = 64
-	for _, test := range []struct {
-		name   string
-		form   protocol.SerializeType
-		code   protocol.RequestCode
-		body   int
-		budget float64
-	}{
-		{"send, JSON", protocol.JSON, protocol.SendMessageV2, 128, 5.3},
-		{"send, ROCKETMQ", protocol.Binary, protocol.SendMessageV2, 128, 4.3},
-		{"send without body, ROCKETMQ", protocol.Binary, protocol.SendMessageV2, 0, 3.3},
-		{"inline, JSON", protocol.JSON, protocol.HeartBeat, 0, 3.3},
-		{"inline, ROCKETMQ", protocol.Binary, protocol.HeartBeat, 0, 2.3},
-	} {
-		c, in, _ := memoryConn(sendMux())
-		var b []byte
-		for i := range int32(depth) {
-			req := sendRequest(test.form, i, test.body)
-			req.Code = int32(test.code)
-			b = protocol.AppendFrame(b, req)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// load is what the load generator does.
+type load struct {
+	addr                 string
+	conns, depth, rounds int
+}
+
+// loadVariable makes the test binary a load generator.
+const loadVariable = "REMOTING_BENCH_LOAD"
+
+// String is the form in which a load is handed over.
+func (l load) String() string { return fmt.Sprintf("%s %d %d %d", l.addr, l.conns, l.depth, l.rounds) }
+
+// run sends depth requests at once on each connection and waits for their answers, rounds times.
+func (l load) run() error {
+	var frames []byte
+	for i := range l.depth {
+		frames = protocol.AppendFrame(frames, sendRequest(protocol.JSON, int32(i), 128))
+	}
+	errs := make(chan error, l.conns)
+	for range l.conns {
+		go func() { errs <- l.connection(frames) }()
+	}
+	var err error
+	for range l.conns {
+		err = errors.Join(err, <-errs)
+	}
+	return err
+}
+
+func (l load) connection(frames []byte) error {
+	nc, err := net.Dial("tcp", l.addr)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	buf := make([]byte, 64<<10)
+	for range l.rounds {
+		if _, err := nc.Write(frames); err != nil {
+			return err
 		}
-		got := testing.AllocsPerRun(100, func() {
-			in.WriteBinary(b)
-			in.Flush()
-			c.serve()
-		}) / depth
-		t.Logf("%s: %.2f allocations", test.name, got)
-		if got > test.budget {
-			t.Errorf("%s: %.2f allocations, budget %.2f", test.name, got, test.budget)
+		for answers, have := 0, 0; answers < l.depth; {
+			n, err := nc.Read(buf[have:])
+			if err != nil {
+				return err
+			}
+			have += n
+			at := 0
+			for have-at >= 4 && have-at >= 4+int(binary.BigEndian.Uint32(buf[at:])) {
+				at += 4 + int(binary.BigEndian.Uint32(buf[at:]))
+				answers++
+			}
+			have = copy(buf, buf[at:have])
 		}
 	}
+	return nil
 }

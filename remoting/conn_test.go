@@ -254,3 +254,17 @@ func TestLastRequestsAreServed(t *testing.T) {
 	}
 	remotingtest.Eventually(t, "all closed", func() bool { return s.Connections() == 0 })
 }
+
+// TestEventPanics: a fault in an owner's event does not end the server.
+func TestEventPanics(t *testing.T) {
+	s := remotingtest.StartWith(t, remotingtest.Config(), testMux(nil), remoting.Events{
+		Connected: func(*remoting.Conn) { panic("connected") },
+		Closed:    func(*remoting.Conn, remoting.CloseReason) { panic("closed") },
+	})
+	for range 2 {
+		p := remotingtest.Dial(t, remotingtest.Addr(s))
+		p.Ask(req(echo, 1, "T", nil))
+		p.Close()
+	}
+	remotingtest.Eventually(t, "both closed", func() bool { return s.Connections() == 0 && s.Stats().Panics == 4 })
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,7 +127,16 @@ func (e *endpoint) add(c *Conn) bool {
 func (e *endpoint) connected(c *Conn) {
 	c.reported.Store(true)
 	if e.events.Connected != nil {
+		defer e.recovered("Connected", c)
 		e.events.Connected(c)
+	}
+}
+
+// recovered, deferred, keeps a fault of the owner's from ending the process.
+func (e *endpoint) recovered(event string, c *Conn) {
+	if reason := recover(); reason != nil {
+		e.stats.panics.Add(1)
+		e.log.Error("event panic", "event", event, "remote", c.remote, "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
 	}
 }
 
@@ -141,7 +151,10 @@ func (e *endpoint) remove(c *Conn) {
 		e.log.Warn("connection closed: overload", "remote", c.remote, "unread", c.in.Len(), "pending", c.held.Load(), "queued", c.out.bytes.Load())
 	}
 	if c.reported.Load() && e.events.Closed != nil {
-		e.events.Closed(c, reason)
+		func() {
+			defer e.recovered("Closed", c)
+			e.events.Closed(c, reason)
+		}()
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

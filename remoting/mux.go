@@ -86,6 +86,9 @@ func (m *Mux) find(code int32) *route {
 }
 
 func (m *Mux) add(r *route) {
+	if r.lane == nil {
+		panic(fmt.Sprintf("remoting: request code %v has no lane", r.code))
+	}
 	if m.find(int32(r.code)) != nil {
 		panic(fmt.Sprintf("remoting: request code %v has a route already", r.code))
 	}

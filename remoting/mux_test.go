@@ -72,6 +72,7 @@ func TestRegistrationPanics(t *testing.T) {
 			remoting.Handle(m, echo, remoting.Inline, handler)
 			remoting.HandleRun(m, []protocol.RequestCode{run, echo}, func([]*remoting.Call, []*struct{}) {})
 		},
+		"no lane": func(m *remoting.Mux) { remoting.Handle(m, echo, nil, handler) },
 		"header that has no plan": func(m *remoting.Mux) {
 			remoting.Handle(m, echo, remoting.Inline, func(*remoting.Call, *struct{ Queues []int }) (*remoting.Command, error) { return nil, nil })
 		},
