@@ -99,7 +99,7 @@ func TestSendBack(t *testing.T) {
 	b.send("T", 0, "TAGS=A", "x")
 	origin := b.stored("T", 0, 0, 1)[0]
 	req := func(change func(*header.ConsumerSendMsgBackRequest)) *header.ConsumerSendMsgBackRequest {
-		h := &header.ConsumerSendMsgBackRequest{Offset: origin.PhyOffset, Group: "g", OriginTopic: "T"}
+		h := sendBackHeader("g", origin.PhyOffset)
 		change(h)
 		return h
 	}
@@ -220,4 +220,8 @@ func TestPathSurvivesRestart(t *testing.T) {
 	if a := b.send("T", 1, "", "next"); field(t, a, "queueOffset") != "2" {
 		t.Errorf("next offset %s", field(t, a, "queueOffset"))
 	}
+}
+
+func sendBackHeader(group string, phyOffset int64) *header.ConsumerSendMsgBackRequest {
+	return &header.ConsumerSendMsgBackRequest{Offset: phyOffset, Group: group, OriginTopic: "T"}
 }

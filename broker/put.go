@@ -10,6 +10,7 @@ import (
 	"rocketd/broker/topics"
 	"rocketd/protocol"
 	"rocketd/protocol/message"
+	"rocketd/store"
 	"rocketd/store/commitlog"
 )
 
@@ -137,8 +138,11 @@ func putStatus(err error) string {
 		return "PUT_OK"
 	case errors.Is(err, commitlog.ErrTooLarge):
 		return "MESSAGE_ILLEGAL"
-	case errors.Is(err, commitlog.ErrFull), errors.Is(err, commitlog.ErrWriteStop), errors.Is(err, commitlog.ErrClosed):
-		return "SERVICE_NOT_AVAILABLE"
+	}
+	for _, e := range []error{commitlog.ErrClosed, commitlog.ErrFull, commitlog.ErrWriteStop, store.ErrDiskFull, store.ErrFiles} {
+		if errors.Is(err, e) {
+			return "SERVICE_NOT_AVAILABLE"
+		}
 	}
 	return "UNKNOWN_ERROR"
 }

@@ -37,17 +37,11 @@ func (b *Broker) send(calls []*remoting.Call, reqs []*header.SendMessageRequest)
 	r := sendRuns.Get().(*sendRun)
 	r.b, r.env = b, b.sendEnv()
 	start := b.clock()
-	unwritable := b.store.Writable()
 	for i, c := range calls {
 		s := r.next(c, reqs[i])
-		if !b.prepareSend(r, s, start) {
-			continue
+		if b.prepareSend(r, s, start) {
+			r.puts, r.owed = append(r.puts, &s.put), append(r.owed, s)
 		}
-		if unwritable != nil {
-			r.refuse(s, protocol.ServiceNotAvailable, b.notAvailable())
-			continue
-		}
-		r.puts, r.owed = append(r.puts, &s.put), append(r.owed, s)
 	}
 	if len(r.puts) > 0 {
 		b.store.Put(r.puts)
