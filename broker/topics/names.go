@@ -1,9 +1,6 @@
 package topics
 
-import (
-	"errors"
-	"strings"
-)
+import "strings"
 
 // Names of topics that the server itself knows (spec/message-format.md section 9).
 const (
@@ -42,11 +39,17 @@ const (
 	FlagUnitSub int32 = 2
 )
 
-// Refusals of Validate; their texts are the official remarks.
-var (
-	ErrBlank   = errors.New("The specified topic is blank.")
-	ErrIllegal = errors.New("The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$")
-	ErrTooLong = errors.New("The specified topic is longer than topic max length.")
+// NameError is why a topic may not have a name, in the official words: the remark of the answer.
+type NameError string
+
+// Error implements error.
+func (e NameError) Error() string { return string(e) }
+
+// Refusals of Validate.
+const (
+	ErrBlank   NameError = "The specified topic is blank."
+	ErrIllegal NameError = "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
+	ErrTooLong NameError = "The specified topic is longer than topic max length."
 )
 
 // Validate tells whether topic may be a topic's name. The checks come in the official order, as
