@@ -202,7 +202,7 @@ func TestPowerCutAtEverySync(t *testing.T) {
 	s := openStore(t, fsys, crashConfig(SyncFlush), Options{})
 	h.work(s, 24)
 	closeStore(t, s)
-	if len(cuts) < 100 {
+	if len(cuts) < 60 {
 		t.Fatalf("only %d syncs", len(cuts))
 	}
 	for i, c := range cuts {

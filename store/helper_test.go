@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -117,7 +118,11 @@ func waitFlushed(t testing.TB, s *Store, end int64) {
 func waitFor(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
-	for !condition() {
+	for n := 0; !condition(); n++ {
+		if n < 1000 {
+			runtime.Gosched()
+			continue
+		}
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for: %s", what)
 		}

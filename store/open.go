@@ -34,6 +34,8 @@ type Store struct {
 	index  *index.Index
 	stats  stats
 
+	recoveredFrom int64 // log offset from which on Open has scanned
+
 	// Putting: held for reading by every Put, for writing by Close.
 	putting sync.RWMutex
 	closed  bool

@@ -33,9 +33,10 @@ func (s *Store) recover(crashed bool) error {
 	}
 	minimum := s.log.MinOffset()
 	known := max(s.queues.MaxPhyOffset(), minimum, 0)
-	from := known
+	from, own := known, true
 	if crashed {
-		from = min(known, s.durable())
+		from, own = s.durable()
+		from = min(from, known)
 		if err := s.cutDerived(from); err != nil {
 			return err
 		}
@@ -43,7 +44,8 @@ func (s *Store) recover(crashed bool) error {
 		from = s.fileStart(from)
 	}
 	from = max(from, minimum, 0)
-	reindexFrom, err := s.indexStart(from, crashed)
+	s.recoveredFrom = from
+	reindexFrom, err := s.indexStart(from, crashed, own)
 	if err != nil {
 		return err
 	}
@@ -86,24 +88,24 @@ func (s *Store) destroyDerived() error {
 	return s.index.DestroyAll()
 }
 
-// durable is the offset from which on the log must be dispatched again after a crash.
-func (s *Store) durable() int64 {
+// durable is the offset from which on the log must be dispatched again after a crash. own: our checkpoint says so,
+// and of the index too.
+func (s *Store) durable() (from int64, own bool) {
 	starts := s.log.FileStarts()
 	if len(starts) == 0 {
-		return 0
+		return 0, true
 	}
-	own := s.checkpoint.dispatched
-	if own >= starts[0].Offset && own <= starts[len(starts)-1].Offset+int64(s.Config().MappedFileSizeCommitLog) && s.startsRecord(own) {
-		return own
+	if from = s.checkpoint.dispatched; from >= starts[0].Offset && s.startsRecord(from) {
+		return from, true
 	}
 	cfg := s.Config()
 	newest := s.checkpoint.minTimestamp(cfg.MessageIndexEnable && cfg.MessageIndexSafe)
 	for i := len(starts) - 1; i >= 0; i-- {
 		if t := starts[i].FirstTimestamp; t != 0 && t <= newest {
-			return starts[i].Offset
+			return starts[i].Offset, false
 		}
 	}
-	return starts[0].Offset
+	return starts[0].Offset, false
 }
 
 // fileStart is the start of the log file that holds an offset.
@@ -129,7 +131,8 @@ func (s *Store) cutDerived(from int64) error {
 }
 
 // indexStart is where indexing must begin: from, or earlier when the index lacks something that it should have.
-func (s *Store) indexStart(from int64, crashed bool) (int64, error) {
+// The official checkpoint says nothing of the file that was being written: then indexing goes on behind its last entry.
+func (s *Store) indexStart(from int64, crashed, own bool) (int64, error) {
 	if !s.Config().MessageIndexEnable {
 		return from, nil
 	}
@@ -140,7 +143,9 @@ func (s *Store) indexStart(from int64, crashed bool) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		from = start
+		if from = start; !own {
+			from = min(from, s.index.EndPhyOffset())
+		}
 	}
 	if s.index.Empty() {
 		return max(0, s.log.MinOffset()), nil

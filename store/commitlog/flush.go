@@ -25,7 +25,7 @@ type flusher struct {
 		sync.Mutex
 		waiters []waiter // in the order in which they came
 		watch   *time.Timer
-		watched bool // watch is running
+		watchAt time.Time // when it fires; zero: it does not run
 		closed  bool
 	}
 }
@@ -178,8 +178,9 @@ func (l *Log) WaitFlushed(end int64, timeout time.Duration, done func(error)) {
 		done(err)
 		return
 	}
-	l.flush.mu.waiters = append(l.flush.mu.waiters, waiter{end, time.Now().Add(timeout), done})
-	l.watchLocked(timeout)
+	deadline := time.Now().Add(timeout)
+	l.flush.mu.waiters = append(l.flush.mu.waiters, waiter{end, deadline, done})
+	l.watchLocked(deadline)
 	l.flush.mu.Unlock()
 	switch err := l.stopError(); { // again: who flushed, or failed, meanwhile may not have seen the waiter
 	case err != nil:
@@ -225,18 +226,19 @@ func (l *Log) failWaiters(err error) {
 	}
 }
 
-// watchLocked makes sure that the watch for deadlines runs: the flusher itself may hang in a sync. It is set for
-// the first waiter only; later ones have later deadlines, and it looks again when it fires.
-func (l *Log) watchLocked(timeout time.Duration) {
-	if l.flush.mu.watched || l.flush.mu.closed {
+// watchLocked makes sure that deadlines are looked at by then: the flusher itself may hang in a sync. Mostly all
+// waiters have one timeout, so the timer set for the first serves those that come after it.
+func (l *Log) watchLocked(deadline time.Time) {
+	f := &l.flush.mu
+	if f.closed || !f.watchAt.IsZero() && !deadline.Before(f.watchAt) {
 		return
 	}
-	l.flush.mu.watched = true
-	if l.flush.mu.watch == nil {
-		l.flush.mu.watch = time.AfterFunc(timeout, l.expire)
+	f.watchAt = deadline
+	if f.watch == nil {
+		f.watch = time.AfterFunc(time.Until(deadline), l.expire)
 		return
 	}
-	l.flush.mu.watch.Reset(timeout)
+	f.watch.Reset(time.Until(deadline))
 }
 
 // expire answers the waiters whose time is over; it runs on the timer's goroutine.
@@ -244,9 +246,9 @@ func (l *Log) expire() {
 	now := time.Now()
 	expired := l.takeWaiters(func(w waiter) bool { return !w.deadline.After(now) })
 	l.flush.mu.Lock()
-	l.flush.mu.watched = false
+	l.flush.mu.watchAt = time.Time{}
 	if len(l.flush.mu.waiters) > 0 {
-		l.watchLocked(time.Until(earliest(l.flush.mu.waiters)))
+		l.watchLocked(earliest(l.flush.mu.waiters))
 	}
 	l.flush.mu.Unlock()
 	for _, w := range expired {

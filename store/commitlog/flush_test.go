@@ -102,7 +102,7 @@ func TestWaitFlushedTimesOut(t *testing.T) {
 	})
 	mustAppend(t, l, p)
 	long := make(chan error, 1)
-	l.WaitFlushed(p.End, 5*time.Second, func(err error) { long <- err })
+	l.WaitFlushed(p.End, time.Minute, func(err error) { long <- err })
 	if err := wait(l, p.End, time.Millisecond); err != ErrTimeout {
 		t.Errorf("WaitFlushed: %v", err)
 	}

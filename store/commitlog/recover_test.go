@@ -232,7 +232,7 @@ func TestRecoverFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	for _, from := range []int64{-fileSize, 100, 3 * fileSize} {
+	for _, from := range []int64{-fileSize, 100, fileSize + 8, 3 * fileSize} {
 		if err := l.Recover(from, true, nil); err == nil {
 			t.Errorf("recovery from %d succeeds", from)
 		}

@@ -97,6 +97,16 @@ func (x *Index) Empty() bool {
 	return len(x.files) == 0
 }
 
+// EndPhyOffset is the commit-log offset of the last record that was indexed, 0 when there is none.
+func (x *Index) EndPhyOffset() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if n := len(x.files); n > 0 {
+		return x.files[n-1].header.endPhyOffset
+	}
+	return 0
+}
+
 // Damaged returns the failure after which the files can no longer be believed, nil when there was none.
 func (x *Index) Damaged() error {
 	x.mu.Lock()

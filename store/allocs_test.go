@@ -1,0 +1,36 @@
+//go:build !race
+
+package store
+
+import (
+	"testing"
+
+	"rocketd/protocol/message"
+	"rocketd/store/vfs"
+)
+
+func TestGetAllocations(t *testing.T) {
+	s := openStore(t, vfs.NewMem(nil), smallConfig("/store"), Options{})
+	defer func() { closeStore(t, s) }()
+	var run []*message.Message
+	for n := range 40 {
+		run = append(run, newMessage("T", 0, n))
+	}
+	put(t, s, run...)
+	if got := testing.AllocsPerRun(100, func() { s.Get("T", 0, 0, 32, nil) }); got > 1 { // the body
+		t.Errorf("%v allocations", got)
+	}
+	if got := testing.AllocsPerRun(100, func() { s.Get("T", 0, 40, 32, nil) }); got > 0 {
+		t.Errorf("%v allocations for a Get at the end", got)
+	}
+	r := message.Record(message.AppendRecord(nil, run[0]))
+	phy, offset := s.log.MaxOffset(), int64(40)
+	if got := testing.AllocsPerRun(100, func() {
+		r.Stamp(offset, phy, 1)
+		_ = s.dispatchRecord(phy, r, true)
+		offset, phy = offset+1, phy+int64(r.Size())
+	}); got > 0 {
+		t.Errorf("%v allocations for a dispatch", got)
+	}
+	s.dispatched.Store(s.log.MaxOffset())
+}
