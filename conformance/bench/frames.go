@@ -101,7 +101,6 @@ func putDigits(b []byte, n, digits int) {
 type response struct {
 	code   int
 	opaque int // beyond firstOpaque
-	next   int64
 	header []byte
 	body   []byte
 }

@@ -112,7 +112,15 @@ func run(m *testing.M) (code int) {
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
+	eventuallyEvery(t, 20*time.Millisecond, what, holds)
+}
+
+// eventuallyEvery is for conditions that do something each time, such as sending one more message.
+func eventuallyEvery(t *testing.T, period time.Duration, what string, holds func() bool) {
+	t.Helper()
+	every := time.NewTicker(period)
+	defer every.Stop()
+	for end := time.Now().Add(patience); !holds(); <-every.C {
 		if time.Now().After(end) {
 			t.Fatalf("after %s still not: %s", patience, what)
 		}

@@ -60,7 +60,7 @@ func TestPushOrderly(t *testing.T) {
 				t.Error("two calls for one queue at once")
 			}
 			defer q.Add(-1)
-			time.Sleep(time.Millisecond) // a listener that works
+			<-time.After(time.Millisecond) // a listener that works
 			in.put(ms...)
 			return consumer.ConsumeSuccess, nil
 		}})
@@ -150,9 +150,8 @@ func TestBroadcastAndCluster(t *testing.T) {
 		server.newPush(t, subscription{topic: topic, group: "G-Cluster", listen: each[i].collect})
 	}
 	var bodies []string
-	eventually(t, "both members of the cluster get messages", func() bool {
+	eventuallyEvery(t, 300*time.Millisecond, "both members of the cluster get messages", func() bool {
 		bodies = append(bodies, sendSome(t, p, topic, len(bodies), 8)...)
-		time.Sleep(300 * time.Millisecond)
 		return len(each[0].all()) > 0 && len(each[1].all()) > 0
 	})
 	eventually(t, "the cluster has them all", func() bool { return len(each[0].all())+len(each[1].all()) >= len(bodies) })

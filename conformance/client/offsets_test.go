@@ -60,8 +60,9 @@ func TestOldTopicAndBrokerRestart(t *testing.T) {
 	topic := strict.newTopic(t, "OldTopic", 2)
 	p := strict.newProducer(t)
 	early := sendSome(t, p, topic, 0, 6)
-	time.Sleep(2 * time.Second) // the client's time to consume from has whole seconds
-	moment := time.Now().UTC().Truncate(time.Second)
+	// The client's time to consume from has whole seconds: the next messages belong to a later one.
+	moment := time.Now().UTC().Truncate(time.Second).Add(2 * time.Second)
+	eventually(t, "the second is over", func() bool { return time.Now().After(moment) })
 	late := sendSome(t, p, topic, 6, 6)
 	eventually(t, "all are dispatched", func() bool { return strict.messagesIn(t, topic, 2) == 12 })
 
@@ -78,9 +79,8 @@ func TestOldTopicAndBrokerRestart(t *testing.T) {
 	timed.expect(t, late)
 	// The last one has nothing to show for its start but what comes after it.
 	var now []string
-	eventually(t, "the newest come to who starts at the end", func() bool {
+	eventuallyEvery(t, 200*time.Millisecond, "the newest come to who starts at the end", func() bool {
 		now = append(now, sendSome(t, p, topic, 12+len(now), 2)...)
-		time.Sleep(200 * time.Millisecond)
 		return len(last.all()) > 0
 	})
 	for _, b := range last.bodies() {

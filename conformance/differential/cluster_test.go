@@ -158,7 +158,9 @@ func newRawConn(addr string) (net.Conn, error) {
 func waitRouted(t *testing.T, topic string) {
 	t.Helper()
 	c := dial(t, namesrv())
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	every := time.NewTicker(20 * time.Millisecond)
+	defer every.Stop()
+	for end := time.Now().Add(patience); ; <-every.C {
 		f, err := c.Call(wire.Request(105, "topic", topic), patience)
 		if err != nil {
 			t.Fatal(err)

@@ -120,7 +120,7 @@ func (r *replay) run(entries []*entry) error {
 			if last == 0 {
 				r.shift = time.Now().UnixMilli() - e.T
 			} else {
-				time.Sleep(min(max(0, time.Duration(e.T-last)*time.Millisecond), r.pause))
+				<-time.After(min(max(0, time.Duration(e.T-last)*time.Millisecond), r.pause)) // the recorded client's pause
 			}
 			last = e.T
 		}
@@ -298,8 +298,10 @@ func (r *replay) awaitDispatch() {
 		return
 	}
 	defer c.Close()
+	every := time.NewTicker(5 * time.Millisecond)
+	defer every.Stop()
 	for q, end := range r.fresh {
-		for until := time.Now().Add(beyond); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+		for until := time.Now().Add(beyond); time.Now().Before(until); <-every.C {
 			f, err := c.Call(wire.Request(30, "topic", q.topic, "queueId", q.queueId), beyond)
 			if err != nil {
 				return
