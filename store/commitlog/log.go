@@ -14,12 +14,12 @@
 //
 //  1. Open lists the files. An empty last one is removed (its creation was cut off); a file of another size, or
 //     one that is missing between others, is an error that names it.
-//  2. Recover scans from the file that the store chooses. A record counts when magic and sizes are right, its
+//  2. Recover scans from the record that the store chooses. A record counts when magic and sizes are right, its
 //     physical offset is the place where it stands and, if asked for, the CRC of its body matches. A blank
 //     record leads to the next file.
 //  3. The first thing that is not a record is the end. What lies behind it in its file was never acknowledged
 //     as durable: a torn record, records behind it, zeros.
-//  4. The scanned files are synced, so that what a dead process had only written is durable before anyone is
+//  4. The files up to there are synced, so that what a dead process had only written is durable before anyone is
 //     shown it as such.
 //  5. Start removes the files behind the end, as the official broker does; among them the one made in advance.
 //  6. The first Append makes what lies behind the end zeros, durably, before it writes: else what the scan has

@@ -34,11 +34,17 @@ func (l *Log) Recover(from int64, checkCRC bool, each func(phyOffset int64, r me
 		if err != nil {
 			return fmt.Errorf("commitlog: recovery: %w", err)
 		}
+		l.append.file = f
+		if !more {
+			break
+		}
+	}
+	// Those before the scan too: the queues may know of records that a killed process had not synced.
+	for _, f := range files {
 		if err := f.Sync(); err != nil {
 			return fmt.Errorf("commitlog: recovery: %w", err)
 		}
-		l.append.file = f
-		if !more {
+		if f == l.append.file {
 			break
 		}
 	}
