@@ -132,6 +132,9 @@ func (b *Broker) delayStats(add func(key, value string)) {
 		return
 	}
 	for level, offset := range d.Offsets() {
+		if offset == 0 { // nothing delivered yet: 4.9.8 has no place for the level
+			continue
+		}
 		add("scheduleMessageOffset_"+strconv.Itoa(int(level)), strconv.FormatInt(offset, 10)+","+
 			strconv.FormatInt(b.store.MaxOffset(topics.Schedule, level-1), 10))
 	}
@@ -141,7 +144,11 @@ func (b *Broker) delayStats(add func(key, value string)) {
 func (b *Broker) delayOffsets() ([]byte, error) {
 	w := &body.DelayOffsetSerializeWrapper{OffsetTable: map[int32]int64{}}
 	if d := b.path.delay.Load(); d != nil {
-		w.OffsetTable = d.Offsets()
+		for level, offset := range d.Offsets() {
+			if offset > 0 { // as the file: a level without a delivery has no place
+				w.OffsetTable[level] = offset
+			}
+		}
 	}
 	return compat.Marshal(w)
 }
