@@ -314,21 +314,35 @@ func (l *Log) rollLocked() error {
 	} else if start%l.o.FileSize != 0 {
 		return fmt.Errorf("commitlog: no file for offset %d", start)
 	}
-	f, err := l.takeNext(start)
-	if err != nil {
-		return writeError(err)
+	if err := l.addNextLocked(start); err != nil {
+		return err
 	}
-	if end := l.written.Load(); end < start { // so there is a full file; every append left room for the blank
+	l.append.file = l.files.Last()
+	l.written.Store(start)
+	l.unmapCold()
+	l.wantNext(start + l.o.FileSize)
+	return nil
+}
+
+// addNextLocked puts the file that begins at start, made in advance or now, at the end of the queue, after a blank record
+// has closed the one before it.
+func (l *Log) addNextLocked(start int64) error {
+	l.next.mu.Lock() // until the file is in the queue: else it could be made a second time, which empties it
+	defer l.next.mu.Unlock()
+	if l.next.file == nil || l.next.file.Start() != start {
+		f, err := l.files.Create(start)
+		if err != nil {
+			return writeError(err)
+		}
+		l.next.file = f
+	}
+	if end := l.written.Load(); end < start { // so there is a full file; every append has left room for the blank
 		if err := l.writeAtLocked(message.AppendBlank(nil, int(start-end)), end); err != nil {
-			l.giveBack(f)
 			return err
 		}
 	}
-	l.files.Add(f)
-	l.append.file = f
-	l.written.Store(start)
-	l.unmapCold()
-	l.wantNext(f.End())
+	l.files.Add(l.next.file)
+	l.next.file = nil
 	return nil
 }
 

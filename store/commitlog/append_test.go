@@ -9,9 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"rocketd/protocol/message"
 	"rocketd/store/segment"
+	"rocketd/store/vfs"
 )
 
 func TestAppend(t *testing.T) {
@@ -324,5 +326,33 @@ func TestConcurrent(t *testing.T) {
 	defer l.Close()
 	if int64(len(found)) != total {
 		t.Errorf("%d recovered of %d", len(found), total)
+	}
+}
+
+// The goroutine that makes files in advance comes while the appender makes, and takes, the same file itself.
+func TestNextFileIsMadeOnce(t *testing.T) {
+	fault := vfs.NewFault(vfs.NewMem(nil), nil)
+	l, _ := recovered(t, options(func(o *Options) { o.FS = fault })) // not started: the test is the goroutine
+	defer l.Close()
+	mustAppend(t, l, put(msg(0, "x", fileSize/2)))
+	made := make(chan error, 1)
+	fault.SetInject(func(o vfs.Op) error {
+		if o.Kind == vfs.OpWrite && o.Size == message.BlankRecordSize {
+			go func() { made <- l.makeNext(fileSize) }()
+			select {
+			case err := <-made:
+				made <- err
+				t.Error("the file could be made while the appender was about to take it")
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		return nil
+	})
+	mustAppend(t, l, put(msg(0, "y", fileSize/2)))
+	if err := <-made; err != nil || l.next.file != nil {
+		t.Errorf("%v, made in advance: %v", err, l.next.file)
+	}
+	if got := scan(t, l, 0); len(got) != 2 {
+		t.Errorf("%d messages", len(got))
 	}
 }

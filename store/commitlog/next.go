@@ -14,8 +14,8 @@ type nextFile struct {
 	stop   chan struct{}
 	done   sync.WaitGroup
 
-	mu   sync.Mutex // held while a file is made: who needs it then waits for that
-	file *segment.File
+	mu   sync.Mutex    // held while a file is made, and while it is taken into the queue
+	file *segment.File // made and not in the queue
 }
 
 func (n *nextFile) init() {
@@ -62,24 +62,6 @@ func (l *Log) makeNext(start int64) error {
 		l.next.file = f
 	}
 	return err
-}
-
-// takeNext returns the file of an offset: the one made in advance, else a new one.
-func (l *Log) takeNext(start int64) (*segment.File, error) {
-	l.next.mu.Lock()
-	defer l.next.mu.Unlock()
-	if f := l.next.file; f != nil && f.Start() == start {
-		l.next.file = nil
-		return f, nil
-	}
-	return l.files.Create(start)
-}
-
-// giveBack returns a file that was taken and not used.
-func (l *Log) giveBack(f *segment.File) {
-	l.next.mu.Lock()
-	defer l.next.mu.Unlock()
-	l.next.file = f
 }
 
 // removeNext removes the file made in advance.
