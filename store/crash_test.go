@@ -49,6 +49,15 @@ func (h *history) clone() *history {
 	return c
 }
 
+// crash takes the disk as a crash would leave it, and the history that it must agree with: acknowledged before, sent
+// until then.
+func (h *history) crash(mem *vfs.Mem, percent int, rng *rand.Rand) (*vfs.Mem, *history) {
+	before := h.clone()
+	crashed := mem.Crash(percent, rng)
+	before.sent = h.clone().sent
+	return crashed, before
+}
+
 // put stores a run and notes what became of it.
 func (h *history) put(s *Store, messages ...*message.Message) {
 	run := make([]*Put, len(messages))
@@ -195,7 +204,8 @@ func TestPowerCutAtEverySync(t *testing.T) {
 		if o.Kind == vfs.OpSync || o.Kind == vfs.OpSyncDir {
 			mu.Lock()
 			defer mu.Unlock()
-			cuts = append(cuts, cut{mem.Crash(rng.Intn(101), rng), h.clone(), o})
+			disk, then := h.crash(mem, rng.Intn(101), rng)
+			cuts = append(cuts, cut{disk, then, o})
 		}
 		return nil
 	})
@@ -258,7 +268,8 @@ func TestKillAtEveryWrite(t *testing.T) {
 		if o.Kind == vfs.OpWrite || o.Kind == vfs.OpTruncate || o.Kind == vfs.OpRemove {
 			mu.Lock()
 			defer mu.Unlock()
-			kills = append(kills, kill{mem.Crash(100, rand.New(rand.NewSource(1))), h.clone(), o})
+			disk, then := h.crash(mem, 100, rand.New(rand.NewSource(1)))
+			kills = append(kills, kill{disk, then, o})
 		}
 		return nil
 	})

@@ -20,7 +20,7 @@ const recoverStep = 1 << 20
 //     read from the first one on: offsets must not fall, each must name as its previous entry the one that its slot
 //     has had until then.
 //  3. The first entry that doesn't, or that is not before phyOffset, ends the file: the slots are written anew from
-//     the entries before it, what is behind is zeroed, files after it are removed.
+//     the entries before it, what is behind is zeroed, files after it are removed. All of it durably.
 //
 // The official broker removes the files of step 2 altogether, and with them the keys of what it doesn't dispatch again.
 // Recover returns phyOffset, or a smaller offset from which on the log must be indexed again because entries that
@@ -28,6 +28,18 @@ const recoverStep = 1 << 20
 func (x *Index) Recover(phyOffset, indexMsgTimestamp int64, timeOf func(phyOffset int64) int64) (from int64, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	before := len(x.files)
+	if from, err = x.recover(phyOffset, indexMsgTimestamp, timeOf); err != nil || len(x.files) == before {
+		return from, err
+	}
+	// A removed file must not come back with the next crash.
+	if err := x.fs.SyncDir(x.dir); err != nil {
+		return 0, fmt.Errorf("index: syncing %s: %w", x.dir, err)
+	}
+	return from, nil
+}
+
+func (x *Index) recover(phyOffset, indexMsgTimestamp int64, timeOf func(int64) int64) (from int64, err error) {
 	for len(x.files) > 0 {
 		last := x.files[len(x.files)-1]
 		first, err := x.readEntry(last, 1)
@@ -142,6 +154,9 @@ func (x *Index) mend(f *file, phyOffset int64, last bool, timeOf func(int64) int
 	}
 	if _, err := in.WriteAt(f.header.append(nil), 0); err != nil {
 		return false, fmt.Errorf("index: writing %s: %w", f.path, err)
+	}
+	if err := in.Sync(); err != nil { // the next checkpoint counts on it
+		return false, fmt.Errorf("index: syncing %s: %w", f.path, err)
 	}
 	return whole, nil
 }
