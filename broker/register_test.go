@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"fmt"
 	"hash/crc32"
 	"log/slog"
 	"net/netip"
@@ -238,6 +239,22 @@ func TestRegisterPermissionAndCompression(t *testing.T) {
 		if c.Perm != 4 {
 			t.Errorf("%s has permission %d, want the broker's", name, c.Perm)
 		}
+	}
+}
+
+// A table that would not fit a frame is sent compressed.
+func TestRegisterManyTopics(t *testing.T) {
+	n := startNamesrv(t, 0)
+	defer n.stop(t)
+	b := registering(t, func(c *Config) { c.NamesrvAddr = n.addr() })
+	defer b.endRegistering(t)
+	for i := range 60_000 {
+		b.topics.CreateBySend(fmt.Sprintf("%0100d", i), "TBW102", 4, 0)
+	}
+	b.registrar.start()
+	n.until(t, "the registration", func() bool { return len(n.got) == 1 })
+	if r := n.at(0); !r.header.Compressed || !r.crc || len(r.topics()) != 60_008 {
+		t.Errorf("compressed %v, checksum %v, %d topics", r.header.Compressed, r.crc, len(r.topics()))
 	}
 }
 

@@ -53,10 +53,20 @@ func (r *registrar) registerChanged(n *nameServer, oneway bool) error {
 	return err
 }
 
+// compressAbove is the size (bytes) of a registration from which on it is compressed even when compressedRegister
+// is off: name servers close connections that bring frames of more than 16 MiB. The compressed form lacks the order
+// flag and topicSysFlag, of which a name server uses the latter only, for lists of unit topics.
+const compressAbove = 8 << 20
+
 // register sends one REGISTER_BROKER and returns the order table of the answer, nil when there is none.
 func (r *registrar) register(addr string, configs []*topics.Config, version body.DataVersion, oneway bool) (*body.KVTable, error) {
 	cfg := r.b.config()
-	data, err := encodeRegistration(configs, version, cfg.BrokerPermission, cfg.CompressedRegister)
+	compressed := cfg.CompressedRegister
+	data, err := encodeRegistration(configs, version, cfg.BrokerPermission, compressed)
+	if err == nil && len(data) > compressAbove && !compressed {
+		compressed = true
+		data, err = encodeRegistration(configs, version, cfg.BrokerPermission, compressed)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +76,7 @@ func (r *registrar) register(addr string, configs []*topics.Config, version body
 		ClusterName:  cfg.BrokerClusterName,
 		HaServerAddr: r.b.haAddr(),
 		BrokerId:     cfg.BrokerId,
-		Compressed:   cfg.CompressedRegister,
+		Compressed:   compressed,
 		BodyCrc32:    protocol.Some(int32(crc32.ChecksumIEEE(data) & 0x7fffffff)),
 	}, data)
 	ctx, cancel := context.WithTimeout(r.ctx, r.timeout())

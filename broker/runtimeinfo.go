@@ -100,7 +100,7 @@ func (b *Broker) diskInfo(cfg *Config, table map[string]string) {
 	if log == "" {
 		log = filepath.Join(cfg.StorePathRootDir, "commitlog")
 	}
-	share := func(dir string) string { return javaDouble(math.Round(b.diskUsed(dir)*100) / 100) }
+	share := func(dir string) string { return javaDouble(b.diskUsed(dir)) }
 	table["commitLogDiskRatio"] = share(log)
 	table["commitLogDiskRatio_"+log] = table["commitLogDiskRatio"]
 	table["consumeQueueDiskRatio"] = share(cfg.StorePathRootDir)
@@ -110,14 +110,14 @@ func (b *Broker) diskInfo(cfg *Config, table map[string]string) {
 	}
 }
 
-// diskUsed is the used share (0 to 1) of the disk that holds dir, -1 when that can't be told, as
-// UtilAll#getDiskPartitionSpaceUsedPercent.
+// diskUsed is the used share (0 to 1, rounded up to hundredths) of the disk that holds dir, -1 when that can't be
+// told, as UtilAll#getDiskPartitionSpaceUsedPercent.
 func (b *Broker) diskUsed(dir string) float64 {
 	used, _, err := b.fs.Usage(dir)
 	if err != nil {
 		return -1
 	}
-	return used
+	return math.Ceil(used*100) / 100
 }
 
 // byteCount is a number of bytes for people, with binary units, as MixAll#humanReadableByteCount.
