@@ -17,7 +17,8 @@ import (
 // that is created or changed is sent at once, alone: name servers take the topics of a registration whose data
 // version is new to them and keep the others.
 type registrar struct {
-	b *Broker
+	b             *Broker
+	compressAbove int // the constant, but for tests
 
 	mu struct {
 		sync.Mutex
@@ -56,7 +57,7 @@ type nameServer struct {
 }
 
 func newRegistrar(b *Broker) *registrar {
-	r := &registrar{b: b}
+	r := &registrar{b: b, compressAbove: compressAbove}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }

@@ -63,7 +63,7 @@ func (r *registrar) register(addr string, configs []*topics.Config, version body
 	cfg := r.b.config()
 	compressed := cfg.CompressedRegister
 	data, err := encodeRegistration(configs, version, cfg.BrokerPermission, compressed)
-	if err == nil && len(data) > compressAbove && !compressed {
+	if err == nil && len(data) > r.compressAbove && !compressed {
 		compressed = true
 		data, err = encodeRegistration(configs, version, cfg.BrokerPermission, compressed)
 	}
