@@ -12,7 +12,6 @@ import (
 	"rocketd/broker/longpoll"
 	"rocketd/broker/topics"
 	"rocketd/compat"
-	"rocketd/protocol"
 	"rocketd/protocol/body"
 	"rocketd/remoting"
 	"rocketd/store"
@@ -31,30 +30,6 @@ const (
 	heldLimit  = 1 << 20
 	scanPeriod = 5 * time.Second
 )
-
-// messageRoutes adds the routes of the message path.
-func (b *Broker) messageRoutes(m *remoting.Mux) {
-	l := &b.lanes
-
-	// Sending.
-	remoting.HandleRun(m, []protocol.RequestCode{protocol.SendMessage, protocol.SendMessageV2, protocol.SendBatchMessage}, b.send)
-	remoting.Handle(m, protocol.ConsumerSendMsgBack, l.query, b.sendBack)
-
-	// Consuming.
-	remoting.Handle(m, protocol.PullMessage, l.inline, b.pull)
-	remoting.Handle(m, protocol.QueryConsumerOffset, l.inline, b.queryConsumerOffset)
-	remoting.Handle(m, protocol.UpdateConsumerOffset, l.inline, b.updateConsumerOffset)
-	remoting.Handle(m, protocol.GetMaxOffset, l.inline, b.maxOffset)
-	remoting.Handle(m, protocol.GetMinOffset, l.inline, b.minOffset)
-	remoting.Handle(m, protocol.SearchOffsetByTimestamp, l.query, b.searchOffset)
-	remoting.Handle(m, protocol.GetEarliestMsgStoretime, l.query, b.earliestTime)
-	remoting.Handle(m, protocol.LockBatchMQ, l.inline, b.lockBatch)
-	remoting.Handle(m, protocol.UnlockBatchMQ, l.inline, b.unlockBatch)
-
-	// Looking for messages.
-	remoting.Handle(m, protocol.QueryMessage, l.query, b.queryMessage)
-	remoting.Handle(m, protocol.ViewMessageById, l.query, b.viewMessage)
-}
 
 // openPath makes the message path's parts; neither tables nor store are open yet. Called by New.
 func (b *Broker) openPath() (err error) {

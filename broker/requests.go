@@ -12,6 +12,25 @@ import (
 func (b *Broker) routes(m *remoting.Mux) {
 	l := &b.lanes
 
+	// Sending.
+	remoting.HandleRun(m, []protocol.RequestCode{protocol.SendMessage, protocol.SendMessageV2, protocol.SendBatchMessage}, b.send)
+	remoting.Handle(m, protocol.ConsumerSendMsgBack, l.query, b.sendBack)
+
+	// Consuming.
+	remoting.Handle(m, protocol.PullMessage, l.inline, b.pull)
+	remoting.Handle(m, protocol.QueryConsumerOffset, l.inline, b.queryConsumerOffset)
+	remoting.Handle(m, protocol.UpdateConsumerOffset, l.inline, b.updateConsumerOffset)
+	remoting.Handle(m, protocol.GetMaxOffset, l.inline, b.maxOffset)
+	remoting.Handle(m, protocol.GetMinOffset, l.inline, b.minOffset)
+	remoting.Handle(m, protocol.SearchOffsetByTimestamp, l.query, b.searchOffset)
+	remoting.Handle(m, protocol.GetEarliestMsgStoretime, l.query, b.earliestTime)
+	remoting.Handle(m, protocol.LockBatchMQ, l.inline, b.lockBatch)
+	remoting.Handle(m, protocol.UnlockBatchMQ, l.inline, b.unlockBatch)
+
+	// Looking for messages.
+	remoting.Handle(m, protocol.QueryMessage, l.query, b.queryMessage)
+	remoting.Handle(m, protocol.ViewMessageById, l.query, b.viewMessage)
+
 	// Clients.
 	remoting.Handle(m, protocol.HeartBeat, l.inline, b.heartBeat)
 	remoting.Handle(m, protocol.UnregisterClient, l.inline, b.unregisterClient)
@@ -43,8 +62,6 @@ func (b *Broker) routes(m *remoting.Mux) {
 	remoting.Handle(m, protocol.UpdateBrokerConfig, l.admin, b.updateBrokerConfig)
 	remoting.Handle(m, protocol.GetBrokerConfig, l.admin, b.getBrokerConfig)
 	remoting.Handle(m, protocol.GetBrokerRuntimeInfo, l.admin, b.runtimeInfo)
-
-	b.messageRoutes(m)
 }
 
 // fastWithout are the codes that the fast port does not serve (spec/wire.md section 6).
