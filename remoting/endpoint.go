@@ -17,11 +17,10 @@ import (
 // over. Reading and writing have no time-outs of their own.
 const sweepEvery = 250 * time.Millisecond
 
-// Events tells the owner about connections. Each func may be nil; they run on a connection's goroutine
-// or the sweep's and must not block.
+// Events tells the owner about connections. Each func may be nil, and must not block.
 type Events struct {
-	Connected func(*Conn)
-	Closed    func(*Conn, CloseReason) // exactly once for each connection that was reported
+	Connected func(*Conn)              // before the first request; on a poller, which reads for others too
+	Closed    func(*Conn, CloseReason) // exactly once for each connection that was reported, after its last inline handler
 }
 
 // CloseReason says why a connection ended.

@@ -72,8 +72,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	case err != nil || nc == nil:
 		return nil, nil // the peer is gone already, or we are
 	case l.full():
-		nc.Close()
 		l.refused("maxConnections")
+		nc.Close()
 		return nil, nil
 	}
 	return nc, nil
@@ -86,8 +86,8 @@ func (l *listener) refuseOne() {
 		l.spare.Close()
 	}
 	if nc, err := l.Listener.Accept(); err == nil && nc != nil {
-		nc.Close()
 		l.refused("no file descriptor left")
+		nc.Close()
 	} else {
 		time.Sleep(time.Millisecond) // others were quicker; the poller may not spin
 	}

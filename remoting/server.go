@@ -50,7 +50,7 @@ func (s *Server) Start() error {
 	}
 	ln.full = func() bool { return s.end.limits.connections > 0 && s.end.count() >= s.end.limits.connections }
 	ln.refused = s.refuse
-	loop, err := netpoll.NewEventLoop(onRequest, netpoll.WithOnPrepare(s.onPrepare), netpoll.WithOnConnect(s.onConnect))
+	loop, err := netpoll.NewEventLoop(onRequest, netpoll.WithOnPrepare(s.onPrepare))
 	if err != nil {
 		ln.Close()
 		return err
@@ -68,22 +68,17 @@ func (s *Server) Start() error {
 // connKey is the key of a connection in its context.
 type connKey struct{}
 
-// onPrepare meets a connection before netpoll reads from it; it runs on a poller.
+// onPrepare meets a connection before netpoll reads from it; it runs on a poller. netpoll's OnConnect
+// would run on a goroutine, but with it and several pollers the requests of a peer that closes at once
+// are lost.
 func (s *Server) onPrepare(nc netpoll.Connection) context.Context {
 	c := s.end.open(nc)
 	if c == nil {
 		nc.Close()
 		return context.Background()
 	}
+	s.end.connected(c)
 	return context.WithValue(context.Background(), connKey{}, c)
-}
-
-// onConnect runs on the connection's goroutine, before the first onRequest.
-func (s *Server) onConnect(ctx context.Context, _ netpoll.Connection) context.Context {
-	if c, ok := ctx.Value(connKey{}).(*Conn); ok {
-		s.end.connected(c)
-	}
-	return ctx
 }
 
 func onRequest(ctx context.Context, nc netpoll.Connection) error {
