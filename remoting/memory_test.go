@@ -184,11 +184,15 @@ func newMemoryConn(m *Mux, in input, sock socket, change func(*limits)) *Conn {
 // eventually waits for a condition that must come to hold.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !condition(); {
-		if time.Now().After(deadline) {
+	deadline := time.After(10 * time.Second)
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for !condition() {
+		select {
+		case <-look.C:
+		case <-deadline:
 			t.Fatalf("not within 10 s: %s", what)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -86,11 +86,15 @@ func Addr(s *remoting.Server) string {
 // Eventually waits until a condition holds, and fails the test when it does not.
 func Eventually(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
-	for deadline := time.Now().Add(Patience); !condition(); {
-		if time.Now().After(deadline) {
+	deadline := time.After(Patience)
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for !condition() {
+		select {
+		case <-look.C:
+		case <-deadline:
 			tb.Fatalf("not within %v: %s", Patience, what)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 
