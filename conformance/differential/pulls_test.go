@@ -19,10 +19,10 @@ import (
 func TestPullResults(t *testing.T) {
 	t.Parallel()
 	topic := newTopicWithMessage(t, "PullResults").Topic
-	for range 4 {
+	for range 3 {
 		expect(t, broker(), sendV2(topic).Set("i", wire.Properties("TAGS", "TagA")), sent)
 	}
-	expect(t, broker(), longPoll(topic, 4, patience), found) // all are dispatched
+	expectStored(t, topic, 1, 4) // and a fifth is sent, without a tag like the first
 	eitherForm(t, func(t *testing.T, form byte) {
 		for _, c := range []struct {
 			name            string
@@ -36,7 +36,7 @@ func TestPullResults(t *testing.T) {
 			{"some", []string{"maxMsgNums", "2", "queueOffset", "1"}, 0, "FOUND", "3", "0", "5", 2},
 			{"a great many", []string{"maxMsgNums", "1000000"}, 0, "FOUND", "5", "0", "5", 5},
 			{"no number of messages is one", []string{"maxMsgNums", "0"}, 0, "FOUND", "1", "0", "5", 1},
-			{"tag", []string{"maxMsgNums", "32", "subscription", "TagA"}, 0, "FOUND", "5", "0", "5", 4},
+			{"tag", []string{"maxMsgNums", "32", "subscription", "TagA"}, 0, "FOUND", "5", "0", "5", 3},
 			{"tags", []string{"maxMsgNums", "2", "subscription", "TagB || TagA"}, 0, "FOUND", "3", "0", "5", 2},
 			{"other tag", []string{"subscription", "TagB"}, 20, "NO_MATCHED_MESSAGE", "5", "0", "5", 0},
 			{"at the end", []string{"queueOffset", "5"}, 19, "OFFSET_OVERFLOW_ONE", "5", "0", "5", 0},

@@ -99,6 +99,29 @@ func newTopicWithMessage(t *testing.T, topic string) *wire.Message {
 	return ms[0]
 }
 
+// expectStored checks how many messages a topic's first queues hold. One more is sent and waited for: messages are
+// dispatched in their order, so that with it all before it are.
+func expectStored(t *testing.T, topic string, queues int, want int64) {
+	t.Helper()
+	expect(t, broker(), sendV2(topic), sent)
+	want++
+	var got int64
+	every := time.NewTicker(20 * time.Millisecond)
+	defer every.Stop()
+	for end := time.Now().Add(patience); time.Now().Before(end); <-every.C {
+		got = 0
+		for q := range queues {
+			got += maxOffset(t, topic, q)
+		}
+		if got >= want {
+			break
+		}
+	}
+	if got != want {
+		t.Errorf("%d messages are stored in %s, want %d", got, topic, want)
+	}
+}
+
 func maxOffset(t *testing.T, topic string, queueId int) int64 {
 	t.Helper()
 	f := expect(t, broker(), wire.Request(30, "topic", topic, "queueId", strconv.Itoa(queueId)), answer{ext: "offset"})
