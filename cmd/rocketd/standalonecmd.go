@@ -46,8 +46,15 @@ func (p *process) runStandalone(c *cli.Context) error {
 	if c.IsSet("listenPort") {
 		cfg.ListenPort = c.Int("listenPort")
 	}
+	if c.IsSet("data") {
+		cfg.StorePathRootDir = data
+	}
+	more := cfg.NamesrvAddr // of the file
+	if c.IsSet("namesrvAddr") {
+		more = c.String("namesrvAddr")
+	}
 	cfg.NamesrvAddr = fmt.Sprintf("127.0.0.1:%d", c.Int("namesrvPort"))
-	if more := c.String("namesrvAddr"); more != "" {
+	if more != "" {
 		cfg.NamesrvAddr += ";" + more
 	}
 	ns := namesrv.DefaultConfig(data)
