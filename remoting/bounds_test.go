@@ -266,3 +266,19 @@ func TestDefaultBounds(t *testing.T) {
 		t.Errorf("official client defaults: %+v", client)
 	}
 }
+
+// TestRateLog: one event in a while is logged, with the number of those that were not.
+func TestRateLog(t *testing.T) {
+	r := rateLog{every: time.Minute}
+	now := time.Unix(1000, 0)
+	for i, test := range []struct {
+		after time.Duration
+		muted int
+		ok    bool
+	}{{0, 0, true}, {time.Second, 0, false}, {58 * time.Second, 0, false}, {time.Second, 2, true}, {59 * time.Second, 0, false}, {time.Hour, 1, true}} {
+		now = now.Add(test.after)
+		if muted, ok := r.allow(now); muted != test.muted || ok != test.ok {
+			t.Errorf("event %d: %d, %v; want %d, %v", i, muted, ok, test.muted, test.ok)
+		}
+	}
+}

@@ -268,3 +268,30 @@ func TestEventPanics(t *testing.T) {
 	}
 	remotingtest.Eventually(t, "both closed", func() bool { return s.Connections() == 0 && s.Stats().Panics == 4 })
 }
+
+// TestCloseWithStuckHandler: Close returns when its context ends and says why; the connection ends with
+// the handler.
+func TestCloseWithStuckHandler(t *testing.T) {
+	m := testMux(nil)
+	gate, started := make(chan struct{}), make(chan struct{})
+	remoting.Handle(m, slow, remoting.Inline, func(c *remoting.Call, _ *struct{}) (*remoting.Command, error) {
+		close(started)
+		<-gate
+		return c.Success(nil), nil
+	})
+	s := remoting.NewServer(remotingtest.Config(), m, remoting.Events{}, remotingtest.Log(t))
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := remotingtest.Dial(t, remotingtest.Addr(s))
+	p.Send(req(slow, 1, "", nil))
+	<-started
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if err := s.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	p.Closed() // the peer is not kept waiting
+	close(gate)
+	remotingtest.Eventually(t, "the connection has ended", func() bool { return s.Connections() == 0 })
+}
