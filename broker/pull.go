@@ -147,6 +147,9 @@ func (b *Broker) subscribedFilter(req *header.PullMessageRequest, group *groups.
 	if !filter.IsTag(s.ExpressionType) {
 		return nil, noSuchFilter(s.ExpressionType)
 	}
+	if s.ClassFilterMode { // its filter ran in a filter server, which 4.9.8 has no more
+		return nil, nil
+	}
 	return filter.FromCodes(s.SubString, s.CodeSet), nil
 }
 

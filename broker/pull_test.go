@@ -146,10 +146,14 @@ func TestPullRefused(t *testing.T) {
 	check(t, "no broadcast", subscribed("T", 10), 16, "the consumer group[CG] can not consume by broadcast way", "{}")
 	b.heartbeat(body.Clustering, subscription("T", "TagB", 12))
 	check(t, "subscription replaced", subscribed("T", 12), 20, "NO_MATCHED_MESSAGE", pullFields...)
-	sql := subscription("T", "a > 1", 13)
+	class := subscription("T", "org.example.Filter", 13)
+	class.ClassFilterMode, class.CodeSet = true, nil
+	b.heartbeat(body.Clustering, class)
+	check(t, "class filter", subscribed("T", 13), 0, "FOUND", pullFields...)
+	sql := subscription("T", "a > 1", 14)
 	sql.ExpressionType = "SQL92"
 	b.heartbeat(body.Clustering, sql)
-	check(t, "SQL92 subscribed", subscribed("T", 13), 1, "The broker does not support consumer to filter message by SQL92", "{}")
+	check(t, "SQL92 subscribed", subscribed("T", 14), 1, "The broker does not support consumer to filter message by SQL92", "{}")
 }
 
 func TestPullBrokerRefusals(t *testing.T) {

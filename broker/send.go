@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"rocketd/broker/topics"
@@ -132,9 +133,10 @@ func (b *Broker) createTopic(r *sendRun, s *sending) *topics.Config {
 			sysFlag = topics.FlagUnitSub
 		}
 	}
-	c, created := b.topics.CreateBySend(req.Topic, req.DefaultTopic, req.DefaultTopicQueueNums, sysFlag)
+	name := strings.Clone(req.Topic) // the table keeps it; the request's would keep its whole header
+	c, created := b.topics.CreateBySend(name, req.DefaultTopic, req.DefaultTopicQueueNums, sysFlag)
 	if c == nil && retry {
-		c, created = b.topics.CreateBySendBack(req.Topic, 1, topics.PermRead|topics.PermWrite, sysFlag)
+		c, created = b.topics.CreateBySendBack(name, 1, topics.PermRead|topics.PermWrite, sysFlag)
 	}
 	s.created, r.created = s.created || created, r.created || created
 	return c

@@ -56,7 +56,7 @@ var sendRuns = sync.Pool{New: func() any { return new(sendRun) }}
 // Bounds of what a recycled run may keep.
 const (
 	keepText  = 64 << 10
-	keepBatch = 1024
+	keepBatch = 64
 )
 
 // next returns a cleared sending.

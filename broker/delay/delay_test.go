@@ -303,6 +303,34 @@ func TestFailures(t *testing.T) {
 	})
 }
 
+// TestPanic: a panic is survived; the level goes on at the same place.
+func TestPanic(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "delayOffset.json")
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore()
+		s.wait(1, time.Now(), "x", properties("T", 0))
+		panics := 1
+		s.fail = func(*message.Message) error {
+			if panics--; panics >= 0 {
+				panic("on purpose")
+			}
+			return nil
+		}
+		d := open(t, s, path, time.Now)
+		d.Start()
+		defer d.Close()
+		synctest.Wait()
+		if len(s.bodies()) != 0 {
+			t.Fatal("delivered")
+		}
+		pass(10 * time.Second)
+		synctest.Wait()
+		if len(s.bodies()) != 1 || d.Offsets()[1] != 1 {
+			t.Fatalf("delivered %q, place %d", s.bodies(), d.Offsets()[1])
+		}
+	})
+}
+
 // TestBurst: a backlog goes out in bounded runs.
 func TestBurst(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "delayOffset.json")

@@ -2,7 +2,9 @@ package delay
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -17,8 +19,9 @@ const (
 	// after hours) neither holds the append lock for long nor fills memory.
 	runCount = 256
 	runBytes = 1 << 20
-	// retryAfter is the pause after a failed write or read.
+	// retryAfter is the pause after a failed write or read, panicAfter that after a panic; both as in 4.9.8.
 	retryAfter = 100 * time.Millisecond
+	panicAfter = 10 * time.Second
 	// longestWait is when a level looks at the clock again although its head is not due: a clock that was
 	// moved shows within this time.
 	longestWait = time.Second
@@ -87,7 +90,7 @@ func (l *level) run() {
 			return
 		default:
 		}
-		wait := l.turn()
+		wait := l.guardedTurn()
 		if wait == again {
 			continue
 		}
@@ -111,6 +114,17 @@ func (l *level) run() {
 		}
 		l.idle.Store(false)
 	}
+}
+
+// guardedTurn is turn; a panic ends neither the level nor the broker.
+func (l *level) guardedTurn() (wait time.Duration) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			l.log.Error("delay level panic", "offset", l.offset.Load(), "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
+			wait = panicAfter
+		}
+	}()
+	return l.turn()
 }
 
 // turn delivers what is due, at most one run, and returns how long to wait before the next turn.
