@@ -321,3 +321,66 @@ func TestWritesStopWhileNotCleared(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// The kernel may have written a refused record to the disk before it is cleared: when it is refused to the client, its
+// clearing is on the disk too.
+func TestRefusedRecordIsClearedDurably(t *testing.T) {
+	m := vfs.NewMem(nil)
+	fault := vfs.NewFault(m, nil)
+	o := options(func(o *Options) { o.FS = fault })
+	l := started(t, o)
+	mustAppend(t, l, put(msg(0, "first", 0)))
+	if err := l.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	fault.SetInject(func(o vfs.Op) error {
+		switch o.Kind {
+		case vfs.OpWrite: // all of it, but for the news
+			return &vfs.ShortWrite{N: 1 << 30, Err: syscall.EIO}
+		case vfs.OpZero: // written back just before
+			f, err := m.Open(o.Name)
+			if err != nil {
+				return err
+			}
+			return f.Sync()
+		}
+		return nil
+	})
+	p := put(msg(0, "refused", 0))
+	if l.Append([]*Put{p}); p.Err == nil {
+		t.Fatal("stored")
+	}
+	o.FS = m.Crash(0, newRand(1))
+	l, found := recovered(t, o)
+	defer l.Close()
+	if len(found) != 1 {
+		t.Errorf("%d messages after the power was cut", len(found))
+	}
+}
+
+// What a killed process had only written is durable once a recovery has shown it as such: in the file in which the scan
+// begins and in those before.
+func TestRecoveryMakesDurable(t *testing.T) {
+	m := vfs.NewMem(nil)
+	o := options(syncFlush, func(o *Options) { o.FS = m })
+	dead, _ := recovered(t, o) // not started: nothing is flushed
+	defer dead.Close()
+	for range 20 {
+		mustAppend(t, dead, put(msg(0, "x", 5000)))
+	}
+	l, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := l.Recover(fileSize, true, func(int64, message.Record) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	end := l.FlushedOffset()
+	o.FS = m.Crash(0, newRand(1))
+	again, found := recovered(t, o)
+	defer again.Close()
+	if len(found) != 20 || end != l.MaxOffset() || again.MaxOffset() != end {
+		t.Errorf("%d messages to %d after the power was cut, durable to %d", len(found), again.MaxOffset(), end)
+	}
+}

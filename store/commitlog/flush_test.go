@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"rocketd/store/vfs"
@@ -128,26 +129,36 @@ func TestAsyncFlush(t *testing.T) {
 	eventually(t, "it becomes durable again", func() bool { return l.FlushedOffset() == p.End })
 }
 
-func TestLeastPages(t *testing.T) {
-	l := started(t, options(func(o *Options) {
-		o.FlushCommitLogLeastPages, o.FlushCommitLogThoroughInterval = 4, 3_600_000
-	}))
-	mustAppend(t, l, put(msg(0, "x", 100)))
-	eventually(t, "the first flush takes everything", func() bool { return l.FlushedOffset() == l.MaxOffset() })
-	before := l.MaxOffset()
-	mustAppend(t, l, put(msg(0, "x", 8000)))
-	eventually(t, "some intervals pass", func() bool { return !l.flush.idle.Load() })
-	time.Sleep(20 * time.Millisecond) // nothing to wait for: nothing must happen
-	if l.FlushedOffset() != before {
-		t.Error("less than four pages were flushed")
-	}
-	p := put(msg(0, "x", 0))
-	mustAppend(t, l, p)
-	if err := wait(l, p.End, time.Minute); err != nil || l.FlushedOffset() != l.MaxOffset() {
-		t.Errorf("who waits is served at once: %v", err)
-	}
-	mustAppend(t, l, put(msg(0, "x", 20000)))
-	eventually(t, "four pages are flushed", func() bool { return l.FlushedOffset() == l.MaxOffset() })
+// The rules of FlushRealTimeService of 4.9.8: every 500 ms when there are 4 pages, and everything after 10 s.
+func TestFlushIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := started(t, options(func(o *Options) {
+			o.FlushIntervalCommitLog, o.FlushCommitLogLeastPages, o.FlushCommitLogThoroughInterval = 500, 4, 10_000
+		}))
+		behind := func() int64 { return l.MaxOffset() - l.FlushedOffset() }
+		after := func(d time.Duration, what string, flushed bool) {
+			t.Helper()
+			time.Sleep(d)
+			synctest.Wait()
+			if got := behind() == 0; got != flushed {
+				t.Errorf("%s: %d bytes behind", what, behind())
+			}
+		}
+		mustAppend(t, l, put(msg(0, "x", 100)))
+		after(499*time.Millisecond, "before the interval", false)
+		after(time.Millisecond, "the first flush takes everything", true)
+		mustAppend(t, l, put(msg(0, "x", 8000)))
+		after(9*time.Second, "less than four pages", false)
+		after(1500*time.Millisecond, "everything after ten seconds", true)
+		mustAppend(t, l, put(msg(0, "x", 4*4096)))
+		after(500*time.Millisecond, "four pages", true)
+		p := put(msg(0, "x", 0))
+		mustAppend(t, l, p)
+		after(0, "less than four pages", false)
+		if err := wait(l, p.End, time.Minute); err != nil || behind() != 0 {
+			t.Errorf("who waits is served at once: %v", err)
+		}
+	})
 }
 
 // A sync that fails ends writing, and nothing is acknowledged any more, though the disk may work again.
