@@ -22,6 +22,7 @@ type messagePath struct {
 	levels delay.Levels                // fixed at New
 	held   *longpoll.Holder            // made at New, runs from Start on
 	delay  atomic.Pointer[delay.Delay] // made at Start
+	cold   *coldPulls                  // made at New
 	env    atomic.Pointer[sendEnv]     // what sends take from the configuration in force
 }
 
@@ -36,6 +37,7 @@ func (b *Broker) openPath() (err error) {
 	if b.path.levels, err = delay.ParseLevels(b.config().MessageDelayLevel); err != nil {
 		return err
 	}
+	b.path.cold = newColdPulls()
 	b.path.held = longpoll.New(longpoll.Options{
 		Clock:     b.clock,
 		MaxOffset: func(topic string, queueId int32) int64 { return b.store.MaxOffset(topic, queueId) },
@@ -75,6 +77,7 @@ func (b *Broker) answerHeld(context.Context) { b.path.held.Close() }
 
 // closePath ends the message path's goroutines and saves its state; the store is still open. Called by Close.
 func (b *Broker) closePath() error {
+	b.path.cold.close()
 	if d := b.path.delay.Load(); d != nil {
 		return d.Close()
 	}

@@ -3,6 +3,7 @@ package broker
 import (
 	"fmt"
 	"math"
+	"runtime/debug"
 	"strings"
 
 	"rocketd/broker/filter"
@@ -29,13 +30,24 @@ const (
 	pullSubscription int32 = 4
 )
 
-// pull serves the first pass of a pull.
+// pull serves a pull, here or, when it will be cold, elsewhere.
 func (b *Broker) pull(c *remoting.Call, req *header.PullMessageRequest) (*protocol.Command, error) {
+	if b.takeCold(c, req) {
+		return nil, nil
+	}
+	return b.firstPull(c, req)
+}
+
+// firstPull serves the first pass of a pull.
+func (b *Broker) firstPull(c *remoting.Call, req *header.PullMessageRequest) (*protocol.Command, error) {
 	p, err := b.checkPull(c, req)
 	if err != nil {
 		return err.answer(c), nil
 	}
 	got := b.readPull(req, p)
+	if got.BehindBytes > b.path.cold.behind && got.Status <= store.MessageWasRemoving {
+		b.path.cold.note(coldPlace{c.Conn(), req.Topic, req.QueueId, got.NextBeginOffset})
+	}
 	if req.MaxMsgNums < 0 && got.Status <= store.MessageWasRemoving { // 4.9.8 makes a list of that size
 		return nil, protocol.Errorf(protocol.SystemError, "header field maxMsgNums: %d is negative", req.MaxMsgNums)
 	}
@@ -261,12 +273,7 @@ func (b *Broker) hold(c *remoting.Call, req *header.PullMessageRequest, p checke
 // Wake goes on with a held pull.
 func (h *heldPull) Wake(why longpoll.Reason) {
 	b := h.b
-	defer func() {
-		if reason := recover(); reason != nil {
-			b.log.Error("held pull panic", "topic", h.Topic, "queueId", h.QueueId, "panic", fmt.Sprint(reason))
-			h.call.ReplyError(protocol.Errorf(protocol.SystemError, "internal error: %v", reason))
-		}
-	}()
+	defer b.recoverPull(h.call, h.req)
 	if !h.call.Conn().Active() {
 		h.call.Drop()
 		return
@@ -280,4 +287,12 @@ func (h *heldPull) Wake(why longpoll.Reason) {
 		return
 	}
 	h.call.Reply(b.pullAgain(h.call, h.req))
+}
+
+// recoverPull is deferred where a pull runs outside its lane: a panic is answered.
+func (b *Broker) recoverPull(c *remoting.Call, req *header.PullMessageRequest) {
+	if reason := recover(); reason != nil {
+		b.log.Error("pull panic", "topic", req.Topic, "queueId", req.QueueId, "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
+		c.ReplyError(protocol.Errorf(protocol.SystemError, "internal error: %v", reason))
+	}
 }
