@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -122,6 +123,37 @@ func BenchmarkSyncFlush(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// Connections that each send a run of 32 and wait until all are durable: one sync serves those who came meanwhile.
+func BenchmarkGroupCommit(b *testing.B) {
+	l := benchmarkLog(b, syncFlush, func(o *Options) { o.FileSize = 1 << 30 })
+	b.SetParallelism(32) // times GOMAXPROCS
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		run := make([]*Put, 32)
+		for i := range run {
+			m := typical()
+			m.Body = make([]byte, 1024)
+			run[i] = put(m)
+		}
+		var answers sync.WaitGroup
+		done := func(err error) {
+			if err != nil {
+				b.Error(err)
+			}
+			answers.Done()
+		}
+		for pb.Next() {
+			l.Append(run)
+			answers.Add(len(run))
+			for _, p := range run {
+				l.WaitFlushed(p.End, time.Minute, done)
+			}
+			answers.Wait()
+		}
+	})
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*32), "ns/message")
 }
 
 func BenchmarkRecover(b *testing.B) {

@@ -24,6 +24,7 @@ type flusher struct {
 	mu struct {
 		sync.Mutex
 		waiters []waiter // in the order in which they came
+		spare   []waiter // empty; room for those that are being answered
 		watch   *time.Timer
 		watchAt time.Time // when it fires; zero: it does not run
 		closed  bool
@@ -199,31 +200,36 @@ func (l *Log) waiting() bool {
 	return len(l.flush.mu.waiters) > 0
 }
 
-// takeWaiters removes the waiters that choose selects and returns them.
-func (l *Log) takeWaiters(choose func(waiter) bool) (taken []waiter) {
-	l.flush.mu.Lock()
-	defer l.flush.mu.Unlock()
-	l.flush.mu.waiters = slices.DeleteFunc(l.flush.mu.waiters, func(w waiter) bool {
+// answer removes the waiters that choose selects and calls them with err.
+func (l *Log) answer(err error, choose func(waiter) bool) {
+	f := &l.flush.mu
+	f.Lock()
+	chosen := f.spare
+	f.spare = nil
+	f.waiters = slices.DeleteFunc(f.waiters, func(w waiter) bool {
 		if choose(w) {
-			taken = append(taken, w)
+			chosen = append(chosen, w)
 			return true
 		}
 		return false
 	})
-	return taken
+	f.Unlock()
+	for _, w := range chosen {
+		w.done(err)
+	}
+	clear(chosen)
+	f.Lock()
+	f.spare = chosen[:0]
+	f.Unlock()
 }
 
 func (l *Log) answerFlushed() {
 	flushed := l.flushed.Load()
-	for _, w := range l.takeWaiters(func(w waiter) bool { return w.end <= flushed }) {
-		w.done(nil)
-	}
+	l.answer(nil, func(w waiter) bool { return w.end <= flushed })
 }
 
 func (l *Log) failWaiters(err error) {
-	for _, w := range l.takeWaiters(func(waiter) bool { return true }) {
-		w.done(err)
-	}
+	l.answer(err, func(waiter) bool { return true })
 }
 
 // watchLocked makes sure that deadlines are looked at by then: the flusher itself may hang in a sync. Mostly all
@@ -244,15 +250,12 @@ func (l *Log) watchLocked(deadline time.Time) {
 // expire answers the waiters whose time is over; it runs on the timer's goroutine.
 func (l *Log) expire() {
 	now := time.Now()
-	expired := l.takeWaiters(func(w waiter) bool { return !w.deadline.After(now) })
+	l.answer(ErrTimeout, func(w waiter) bool { return !w.deadline.After(now) })
 	l.flush.mu.Lock()
+	defer l.flush.mu.Unlock()
 	l.flush.mu.watchAt = time.Time{}
 	if len(l.flush.mu.waiters) > 0 {
 		l.watchLocked(earliest(l.flush.mu.waiters))
-	}
-	l.flush.mu.Unlock()
-	for _, w := range expired {
-		w.done(ErrTimeout)
 	}
 }
 

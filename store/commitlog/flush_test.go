@@ -42,8 +42,6 @@ func TestSyncFlush(t *testing.T) {
 	opened := sync.OnceFunc(func() { close(gate) })
 	defer opened()
 	first := put(msg(0, "first", 0))
-	l.append.mu.Lock() // the first file is made, and synced, under this lock
-	l.append.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

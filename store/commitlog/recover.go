@@ -1,9 +1,11 @@
 package commitlog
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"rocketd/protocol/message"
@@ -129,7 +131,14 @@ func (r *recovery) progress() {
 // removeBehindEndLocked removes the files behind the one in which the log ends, as the official broker does.
 func (l *Log) removeBehindEndLocked() error {
 	for f := l.files.Last(); f != l.append.file; f = l.files.Last() {
-		l.o.Log.Info("commit log: removing a file behind the end", "path", f.Path(), "end", l.written.Load())
+		level := slog.LevelInfo // made in advance
+		if v, ok := l.files.View(f.Start()); ok {
+			if firstTimestamp(v) != 0 {
+				level = slog.LevelWarn // records behind a damaged one; the official broker drops them too
+			}
+			v.Release()
+		}
+		l.o.Log.Log(context.Background(), level, "commit log: removing a file behind the end", "path", f.Path(), "end", l.written.Load())
 		if err := l.files.RemoveLast(); err != nil {
 			return fmt.Errorf("%w: a file behind the end cannot be removed: %w", ErrWriteStop, err)
 		}
