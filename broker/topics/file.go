@@ -61,8 +61,8 @@ func (t *Table) Wrapper() *body.TopicConfigSerializeWrapper {
 }
 
 // encode makes the text of the file: what compat.MarshalPretty makes of Wrapper, but for the order of the topics,
-// which says nothing. With 25,000 topics it takes a fifth of the time and of the memory; the file is written for every handful of
-// topics that come into being.
+// which says nothing. With 25,000 topics it takes a fifth of the time and of the memory, and the file is written for
+// every handful of topics that come into being.
 func (t *Table) encode() ([]byte, error) {
 	all, version := t.All()
 	b := make([]byte, 0, 128+200*len(all))
