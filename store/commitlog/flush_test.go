@@ -136,7 +136,7 @@ func TestFlushIntervals(t *testing.T) {
 		behind := func() int64 { return l.MaxOffset() - l.FlushedOffset() }
 		after := func(d time.Duration, what string, flushed bool) {
 			t.Helper()
-			time.Sleep(d)
+			<-time.After(d) // of the fake clock
 			synctest.Wait()
 			if got := behind() == 0; got != flushed {
 				t.Errorf("%s: %d bytes behind", what, behind())

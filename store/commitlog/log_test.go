@@ -195,6 +195,6 @@ func eventually(t testing.TB, what string, ok func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatal("never: ", what)
 		}
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 	}
 }
