@@ -11,7 +11,10 @@ const (
 	pageSize = 4 << 10
 	// manyDirty is how many queues with few new entries are written at every flush. Of more than that only
 	// the larger tails are, until the thorough flush: it would be a file opened for each message.
-	manyDirty  = 4096
+	manyDirty = 4096
+	// manySyncs is how many files and folders are synced one by one. More are synced by one call for the whole file
+	// system, where there is one.
+	manySyncs  = 256
 	smallTail  = 512
 	emptyAgain = 64 // a tail of at most this capacity is kept by a queue that is written
 )
@@ -26,10 +29,17 @@ func (t *Table) addDirty(q *Queue) {
 func (t *Table) addDirs(q *Queue) {
 	t.flush.Lock()
 	defer t.flush.Unlock()
+	if t.flush.manyDirs {
+		return
+	}
 	dir := t.dir(q)
 	t.flush.dirs[dir] = struct{}{}
 	t.flush.dirs[path.Dir(dir)] = struct{}{}
 	t.flush.dirs[t.root] = struct{}{}
+	if t.syncAll != nil && len(t.flush.dirs) > manySyncs {
+		t.flush.manyDirs = true
+		clear(t.flush.dirs)
+	}
 }
 
 // damage notes a failure that leaves files in doubt.
@@ -60,77 +70,127 @@ func (t *Table) Flush(leastPages int) error {
 	t.flush.Lock()
 	dirty := t.flush.dirty
 	t.flush.dirty = nil
+	atOnce := leastPages == 0 && (t.flush.manyDirs || t.syncAll != nil && len(dirty) > manySyncs)
 	t.flush.Unlock()
 
 	var first error
-	keep := dirty[:0]
-	for _, q := range dirty {
-		more, err := q.flush(leastPages, len(dirty) > manyDirty)
-		if more {
-			keep = append(keep, q)
-		}
-		if err != nil && first == nil {
+	note := func(err error) {
+		if first == nil {
 			first = err
 		}
 	}
-	clear(dirty[len(keep):])
+	for _, q := range dirty {
+		note(q.write(leastPages != 0 && len(dirty) > manyDirty))
+	}
 	if first == nil {
 		t.failing.Store(false)
 	}
 	t.flush.Lock()
-	t.flush.dirty = append(keep, t.flush.dirty...)
 	dirs := t.flush.dirs // with those of the files made just now
-	if leastPages == 0 && len(dirs) > 0 {
-		t.flush.dirs = make(map[string]struct{})
+	if leastPages == 0 {
+		t.flush.dirs, t.flush.manyDirs = make(map[string]struct{}), false
 	}
 	t.flush.Unlock()
-	if leastPages == 0 {
-		for dir := range dirs {
-			if err := t.fs.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				err = fmt.Errorf("consumequeue: syncing %s: %w", dir, err)
-				t.damage(err)
-				if first == nil {
-					first = err
-				}
+	var keep []*Queue
+	if atOnce {
+		var err error
+		keep, err = t.syncAtOnce(dirty)
+		note(err)
+	} else {
+		keep = dirty[:0]
+		for _, q := range dirty {
+			more, err := q.sync(leastPages)
+			if more {
+				keep = append(keep, q)
+			}
+			note(err)
+		}
+		clear(dirty[len(keep):])
+	}
+	t.flush.Lock()
+	t.flush.dirty = append(keep, t.flush.dirty...)
+	t.flush.Unlock()
+	if leastPages == 0 && !atOnce {
+		note(t.syncDirs(dirs))
+	}
+	return first
+}
+
+// syncDirs makes made and removed files durable.
+func (t *Table) syncDirs(dirs map[string]struct{}) error {
+	var first error
+	for dir := range dirs {
+		if err := t.fs.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("consumequeue: syncing %s: %w", dir, err)
+			t.damage(err)
+			if first == nil {
+				first = err
 			}
 		}
 	}
 	return first
 }
 
-// flush is Table.Flush for one queue. more: there is something left to do later.
-func (q *Queue) flush(leastPages int, crowded bool) (more bool, err error) {
-	q.mu.Lock()
-	if q.dead {
-		q.mu.Unlock()
-		return false, nil
+// syncAtOnce makes everything that is written durable with one call, folders too. It returns the queues for which
+// there is something left to do.
+func (t *Table) syncAtOnce(dirty []*Queue) (keep []*Queue, err error) {
+	type state struct {
+		written int64
+		epoch   uint32
 	}
-	if len(q.tail) > 0 && (leastPages == 0 || !crowded || len(q.tail) >= smallTail) {
-		if err = q.writeLocked(); err == nil && !q.hot && cap(q.tail) > emptyAgain {
-			q.tail = nil
+	states := make([]state, len(dirty))
+	for i, q := range dirty {
+		q.mu.Lock()
+		states[i] = state{q.written, q.epoch}
+		q.mu.Unlock()
+	}
+	if err = t.syncAll(t.root); err != nil {
+		err = fmt.Errorf("consumequeue: %w", err)
+		t.damage(err)
+	}
+	for i, q := range dirty {
+		q.mu.Lock()
+		if err == nil && q.epoch == states[i].epoch {
+			q.synced = states[i].written
 		}
-		q.hot = false
-	}
-	from, to, epoch := q.synced, q.written, q.epoch
-	if to == from || (to-from)*EntrySize < int64(leastPages)*pageSize {
-		more = len(q.tail) > 0 || to > from
-		q.dirty = more
+		if q.dirty = !q.dead && (len(q.tail) > 0 || q.written > q.synced); q.dirty {
+			keep = append(keep, q)
+		}
 		q.mu.Unlock()
-		return more, err
 	}
-	q.mu.Unlock()
-	e := q.syncFiles(from, to)
-	if err == nil {
-		err = e
-	}
+	return keep, err
+}
+
+// write writes the tail; of a crowd only the larger ones.
+func (q *Queue) write(crowded bool) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if e == nil && q.epoch == epoch {
-		q.synced = to
+	if q.dead || len(q.tail) == 0 || crowded && len(q.tail) < smallTail {
+		return nil
 	}
-	more = len(q.tail) > 0 || q.written > q.synced
-	q.dirty = more
-	return more, err
+	err := q.writeLocked()
+	if err == nil && !q.hot && cap(q.tail) > emptyAgain {
+		q.tail = nil
+	}
+	q.hot = false
+	return err
+}
+
+// sync makes the queue durable if it has at least leastPages pages that are not. more: there is something left to do.
+func (q *Queue) sync(leastPages int) (more bool, err error) {
+	q.mu.Lock()
+	from, to, epoch := q.synced, q.written, q.epoch
+	if !q.dead && to > from && (to-from)*EntrySize >= int64(leastPages)*pageSize {
+		q.mu.Unlock()
+		err = q.syncFiles(from, to)
+		q.mu.Lock()
+		if err == nil && q.epoch == epoch {
+			q.synced = to
+		}
+	}
+	defer q.mu.Unlock()
+	q.dirty = !q.dead && (len(q.tail) > 0 || q.written > q.synced)
+	return q.dirty, err
 }
 
 // syncFiles makes the files of the entries [from, to) durable.

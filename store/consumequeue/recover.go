@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"sort"
+	"sync"
 )
 
 // firstRead is how many entries of a queue's last file are read first: most queues of many are short.
 const firstRead = 4 << 10 / EntrySize
+
+// heads are buffers for the first entries of a file.
+var heads = sync.Pool{New: func() any { return new([firstRead * EntrySize]byte) }}
 
 // Recover finds the end of every queue:
 //
@@ -30,20 +34,23 @@ func (q *Queue) recover() error {
 		return nil
 	}
 	start := q.end - q.table.perFile
-	var head [firstRead * EntrySize]byte
+	buf := heads.Get().(*[firstRead * EntrySize]byte)
+	defer heads.Put(buf)
 	for {
-		n := min(firstRead, int(q.table.perFile))
-		b, err := q.readFile(head[:0], start, n*EntrySize)
+		head, err := q.readOnce(buf[:min(len(buf), int(q.table.perFile)*EntrySize)], start)
 		if err != nil {
 			return err
 		}
 		if start == q.first {
-			q.minPhy = Decode(b).PhyOffset // for the rule of CorrectMin; a guess until it has run
+			q.minPhy = Decode(head).PhyOffset // for the rule of CorrectMin; a guess until it has run
 		}
-		if Decode(b).valid() || start == q.first {
-			end := start
+		if Decode(head).valid() || start == q.first {
+			end, b := start, head
 			for len(b) > 0 && Decode(b).valid() {
 				end, b = end+1, b[EntrySize:]
+			}
+			if len(b) > 0 && end > start && q.endInLocked(head, start, end) {
+				return nil
 			}
 			if len(b) == 0 && end-start < q.table.perFile {
 				if end, err = q.searchFile(start, end, Entry.valid); err != nil {
@@ -54,6 +61,38 @@ func (q *Queue) recover() error {
 		}
 		start -= q.table.perFile
 	}
+}
+
+// readOnce reads the beginning of a file without keeping it open: of a hundred thousand queues each is read once.
+func (q *Queue) readOnce(b []byte, start int64) ([]byte, error) {
+	f, err := q.table.fs.OpenRead(q.table.path(q, start))
+	if err != nil {
+		return nil, fmt.Errorf("consumequeue: %w", err)
+	}
+	defer f.Close()
+	if _, err := f.ReadAt(b, 0); err != nil {
+		return nil, fmt.Errorf("consumequeue: reading %s: %w", q.table.path(q, start), err)
+	}
+	return b, nil
+}
+
+// endInLocked is endAtLocked for the common case that the end lies in what has been read of the last file, with
+// nothing behind it; else it returns false.
+func (q *Queue) endInLocked(head []byte, start, end int64) bool {
+	last := Decode(head[(end-1-start)*EntrySize:])
+	if start != q.end-q.table.perFile || last.IsBlank() {
+		return false
+	}
+	for _, c := range head[(end-start)*EntrySize:] {
+		if c != 0 {
+			return false
+		}
+	}
+	q.written, q.synced = end, end
+	q.maxPhy = last.PhyOffset + int64(last.Size)
+	q.max.Store(end)
+	q.min.Store(q.first)
+	return true
 }
 
 // searchFile returns the first entry of the file that begins with start, at or behind from, for which in is
@@ -190,8 +229,7 @@ func (q *Queue) truncate(phyOffset int64, verify func(q *Queue, queueOffset int6
 	if end == q.written {
 		return nil
 	}
-	q.table.log.Info("entries behind the log are dropped", "topic", q.topic, "queueId", q.queueId,
-		"max", end, "dropped", q.written-end)
+	q.table.log.Debug("entries are dropped", "topic", q.topic, "queueId", q.queueId, "max", end, "dropped", q.written-end)
 	return q.endAtLocked(end)
 }
 

@@ -49,6 +49,8 @@ type Table struct {
 	// places keeps the making of a queue's files apart from the removing of an older queue's of the same name.
 	places sync.RWMutex
 
+	syncAll func(dir string) error // makes a whole file system durable; nil when the FS can't
+
 	failing atomic.Bool // the last write of a tail failed
 
 	crashed bool
@@ -61,9 +63,10 @@ type Table struct {
 
 	flush struct {
 		sync.Mutex
-		dirty   []*Queue            // with a tail, or not durable
-		dirs    map[string]struct{} // with new or removed files
-		damaged error               // the first failure that only a rebuild mends
+		dirty    []*Queue            // with a tail, or not durable
+		dirs     map[string]struct{} // with new or removed files
+		manyDirs bool                // more than dirs holds
+		damaged  error               // the first failure that only a rebuild mends
 	}
 }
 
@@ -90,6 +93,9 @@ func newTable(o Options) *Table {
 	t.files = newDescriptors(o.MaxOpen, func(q *Queue, start int64) (vfs.File, error) {
 		return t.fs.Open(t.path(q, start))
 	})
+	if f, ok := o.FS.(interface{ SyncAll(dir string) error }); ok {
+		t.syncAll = f.SyncAll
+	}
 	for i := range t.shards {
 		t.shards[i].topics = make(map[string]*topicQueues)
 	}

@@ -7,8 +7,9 @@ import (
 	"io/fs"
 )
 
-// zeroStep is how much is read and zeroed at a time behind the end of a queue.
-const zeroStep = 64 << 10
+// zeroStep is how much is read and zeroed at a time behind the end of a queue: a page, as a file of many queues has
+// nothing there.
+const zeroStep = 4 << 10
 
 // writeLocked writes the tail to the files, making those that lack. What could not be written stays in the tail.
 func (q *Queue) writeLocked() error {
