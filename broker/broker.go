@@ -146,7 +146,7 @@ func (b *Broker) open() error {
 	}
 	s, err := store.Open(cfg.Config, store.Options{
 		FS: b.fs, Clock: b.clock, Log: b.log,
-		DeliverTime: b.deliverTime, Arrive: b.arrive, TopicExists: b.topicExists,
+		DeliverTime: b.deliverTime, Arrive: b.arrive,
 	})
 	if errors.Is(err, vfs.ErrLocked) {
 		return fmt.Errorf("another broker is running on the store %s (its lock file is locked): stop that one, or give this one a folder of its own with storePathRootDir", cfg.StorePathRootDir)

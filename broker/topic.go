@@ -93,7 +93,7 @@ func (b *Broker) deleteTopic(c *remoting.Call, req *header.DeleteTopicRequest) (
 	return c.Success(nil), nil
 }
 
-// topicExists is the store's TopicExists: queues of other topics may be removed. The queue of half messages'
+// topicExists tells which topics keep their queues; those of others may be removed. The queue of half messages'
 // outcomes has no topic of its own.
 func (b *Broker) topicExists(topic string) bool {
 	if topic == topics.Schedule || topic == topics.TransHalf || topic == topics.TransOpHalf {

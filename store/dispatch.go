@@ -53,20 +53,25 @@ func (s *Store) dispatchLoop(stop <-chan struct{}) {
 // dispatch handles everything that can be read now.
 func (s *Store) dispatch() error {
 	for {
-		from := s.dispatched.Load()
-		if from >= s.log.ConfirmOffset() {
+		from, confirmed := s.dispatched.Load(), s.log.ConfirmOffset()
+		if from >= confirmed {
 			return nil
 		}
 		next, err := s.log.Scan(from, s.dispatchLive)
 		if next > from {
 			s.dispatched.Store(next)
 		}
-		if errors.Is(err, commitlog.ErrNotFound) && from < s.log.MinOffset() {
-			s.o.Log.Error("the log was deleted before it was dispatched", "phyOffset", from, "minPhyOffset", s.log.MinOffset())
-			s.dispatched.Store(s.log.MinOffset())
-			continue
-		}
-		if err != nil || next <= from {
+		switch minimum := s.log.MinOffset(); {
+		case errors.Is(err, commitlog.ErrNotFound) && next < minimum:
+			s.o.Log.Error("the log was deleted before it was dispatched", "phyOffset", next, "minPhyOffset", minimum)
+			s.dispatched.Store(minimum)
+		case errors.Is(err, commitlog.ErrDamaged) && next < confirmed:
+			// It can be read again from the next file on, or from where it ended a moment ago, as the official master does.
+			to := min(confirmed, s.log.NextFile(next))
+			s.o.Log.Error("THE LOG IS DAMAGED: its messages up to here are in no queue", "from", next, "to", to, "error", err)
+			s.dispatched.Store(to)
+		case errors.Is(err, commitlog.ErrDamaged):
+		case err != nil || next <= from:
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
@@ -12,7 +11,7 @@ const checkpointBytes = 256 << 20
 // flushLoop is the flusher of queues and index: it writes what is in memory, syncs what is worth it, and from time
 // to time everything, with the checkpoint.
 func (s *Store) flushLoop(stop <-chan struct{}) {
-	thorough := s.o.Clock()
+	thorough, tried := s.o.Clock(), s.dispatched.Load()
 	failing := false
 	for {
 		cfg := s.Config()
@@ -26,8 +25,8 @@ func (s *Store) flushLoop(stop <-chan struct{}) {
 		now := s.o.Clock()
 		var err error
 		if now.Sub(thorough) >= time.Duration(cfg.FlushConsumeQueueThoroughInterval)*time.Millisecond ||
-			s.dispatched.Load()-s.checkpoint.dispatched > checkpointBytes {
-			thorough = now
+			s.dispatched.Load()-tried > checkpointBytes {
+			thorough, tried = now, s.dispatched.Load()
 			err = s.saveCheckpoint()
 		} else {
 			err = s.queues.Flush(cfg.FlushConsumeQueueLeastPages)
@@ -80,6 +79,3 @@ func (s *Store) saveCheckpoint() error {
 	s.checkpoint = next
 	return nil
 }
-
-// Flush makes everything durable and writes the checkpoint.
-func (s *Store) Flush() error { return errors.Join(s.log.Flush()) }

@@ -28,6 +28,9 @@ const (
 // DefaultMessageStore#getMessage of 4.9.8).
 const minScan = 16000 / consumequeue.EntrySize
 
+// maxStep is how many entries are read at a time, however many messages are asked for.
+const maxStep = 255
+
 // Filter chooses messages in a Get. Both methods must be cheap and may run at once.
 type Filter interface {
 	// MatchQueue decides by the consume-queue entry alone.
@@ -125,7 +128,7 @@ func (g *get) read(q *consumequeue.Queue, offset int64) {
 	}
 	scanned := int64(0)
 	for full := false; scanned < scan && !full; {
-		step := min(scan-scanned, int64(max(g.max, 32))+1)
+		step := min(scan-scanned, int64(min(max(g.max, 32), maxStep))+1)
 		var err error
 		g.entries, err = q.Read(g.entries[:0], offset+scanned, int(step))
 		if err != nil || len(g.entries) == 0 {

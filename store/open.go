@@ -135,7 +135,7 @@ func (s *Store) openLocked() error {
 
 // load opens log, queues and index.
 func (s *Store) load(crashed bool) (err error) {
-	cfg := s.Config()
+	cfg, began := s.Config(), s.o.Clock()
 	s.log, err = commitlog.Open(commitlog.Options{
 		FS:                             s.o.FS,
 		Dir:                            cfg.logDir(),
@@ -172,6 +172,9 @@ func (s *Store) load(crashed bool) (err error) {
 		Clock:          s.o.Clock,
 		Log:            s.o.Log,
 	})
+	if took := s.o.Clock().Sub(began); err == nil && took > progressInterval {
+		s.o.Log.Info("the folders were read", "topics", len(s.queues.Topics()), "took", took)
+	}
 	return err
 }
 

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"errors"
 	"time"
 
 	"rocketd/protocol/message"
+	"rocketd/store/commitlog"
 	"rocketd/store/consumequeue"
 )
 
@@ -160,12 +162,22 @@ func (s *Store) reindex(from, dispatchedFrom, end int64) error {
 	}
 	s.o.Log.Warn("the index is incomplete: it is made again from the log", "from", from, "to", end)
 	progress := &progress{s: s, from: from, to: end, next: s.o.Clock().Add(progressInterval)}
-	_, err := s.log.Scan(from, func(phyOffset int64, r message.Record) error {
-		progress.at(phyOffset)
-		s.indexRecord(phyOffset, r)
-		return nil
-	})
-	return err
+	for from < end {
+		next, err := s.log.Scan(from, func(phyOffset int64, r message.Record) error {
+			progress.at(phyOffset)
+			s.indexRecord(phyOffset, r)
+			return nil
+		})
+		if errors.Is(err, commitlog.ErrDamaged) {
+			s.o.Log.Error("the log is damaged; the rest of the file is not indexed", "error", err)
+			next, err = s.log.NextFile(next), nil
+		}
+		if err != nil {
+			return err
+		}
+		from = next
+	}
+	return nil
 }
 
 // progress logs how far indexing is, every two seconds.

@@ -204,3 +204,45 @@ func TestDamageKeepsAbort(t *testing.T) {
 		t.Error(len(got))
 	}
 }
+
+// TestDamagedLog: what a damaged place of the log hides from dispatch is passed over, and neither indexing anew nor the
+// start fails.
+func TestDamagedLog(t *testing.T) {
+	mem := vfs.NewMem(nil)
+	cfg := smallConfig("/store")
+	cfg.MappedFileSizeCommitLog = 8 << 10
+	s := openStore(t, mem, cfg, Options{})
+	var first *Put
+	for n := range 100 {
+		if p := put(t, s, newMessage("T", 0, n))[0]; n == 10 {
+			first = p
+		}
+	}
+	closeStore(t, s)
+	f, err := mem.Open("/store/commitlog/00000000000000000000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(make([]byte, 50), first.PhyOffset); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if err := mem.RemoveAll("/store/index"); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, mem, cfg, Options{})
+	for key, want := range map[string]int{"key-9": 1, "key-10": 0, "key-99": 1} {
+		if got := s.Query("T", key, 64, 0, math.MaxInt64).Records; len(got) != want {
+			t.Errorf("%s: %d", key, len(got))
+		}
+	}
+	// The same met by the dispatcher.
+	end := s.MaxPhyOffset()
+	s.dispatched.Store(first.PhyOffset)
+	p := put(t, s, newMessage("T", 0, 100))[0]
+	if p.PhyOffset != end {
+		t.Error(p.PhyOffset)
+	}
+	waitFor(t, "dispatch behind the damage", func() bool { return s.DispatchBehind() == 0 })
+	closeStore(t, s)
+}

@@ -29,8 +29,6 @@ type Options struct {
 	// Arrive is called by the dispatcher for every message that has entered its consume queue, after it can
 	// be read, in commit-log order. It must not block. nil: nobody waits.
 	Arrive func(Arrival)
-	// TopicExists tells cleaning which topics are alive.
-	TopicExists func(topic string) bool
 }
 
 // Arrival is a message that can be pulled now. Its strings point into a buffer valid during the call only.

@@ -44,6 +44,7 @@ type Queue struct {
 	dirty      bool   // in the table's dirty list
 	hot        bool   // the tail has been full since the last flush
 	dead       bool   // destroyed; a new Queue may stand in the table
+	unfit      bool   // the topic can't be the name of a folder
 }
 
 // Topic and QueueId name the queue.
@@ -64,13 +65,16 @@ func (q *Queue) MaxPhyOffset() int64 {
 
 // Append adds the entry of the message at queueOffset. It can be read when Append returns. Entries come in
 // commit-log order; one that is there already is passed over (so a part of the log can be dispatched again).
-// An error other than ErrGap is that of writing the tail: the entry is kept in memory, can be read, and is
+// An error other than ErrGap and ErrTopic is that of writing the tail: the entry is kept in memory, can be read, and is
 // written later.
 func (q *Queue) Append(queueOffset int64, e Entry) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.dead {
 		return errDead
+	}
+	if q.unfit {
+		return fmt.Errorf("%w: %q", ErrTopic, q.topic)
 	}
 	end := e.PhyOffset + int64(e.Size)
 	if end <= q.maxPhy {

@@ -412,6 +412,18 @@ func TestQueueOffsets(t *testing.T) {
 	}
 }
 
+func TestTopicsThatAreNoFolders(t *testing.T) {
+	table := open(t, vfs.NewMem(nil), false)
+	for _, topic := range []string{"", ".", "..", "../x", "a/b", "a\x00"} {
+		if err := table.Append(topic, 0, 0, entry(0)); !errors.Is(err, ErrTopic) {
+			t.Errorf("%q: %v", topic, err)
+		}
+	}
+	if err := table.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWriteFailsAndHeals(t *testing.T) {
 	mem := vfs.NewMem(nil)
 	full := true

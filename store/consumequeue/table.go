@@ -37,6 +37,10 @@ const (
 // errDead: the queue was destroyed; the table may hold a new one.
 var errDead = errors.New("consumequeue: queue destroyed")
 
+// ErrTopic is the refusal of a topic that can't be the name of a folder. The broker lets none in; a damaged record
+// may have one.
+var ErrTopic = errors.New("consumequeue: not a topic")
+
 // Table is all queues of a store.
 type Table struct {
 	fs      vfs.FS
@@ -146,6 +150,7 @@ func (t *Table) findOrCreate(topic string, queueId int32) *Queue {
 		s.topics[tq.topic] = tq
 	}
 	q := &Queue{table: t, topic: tq.topic, queueId: queueId, minPhy: -1}
+	q.unfit = topic == "" || topic == "." || topic == ".." || strings.ContainsAny(topic, "/\x00")
 	if queueId >= 0 && queueId < maxDenseQueueId {
 		if missing := int(queueId) + 1 - len(tq.dense); missing > 0 {
 			tq.dense = append(tq.dense, make([]*Queue, missing)...)
