@@ -45,6 +45,7 @@ type Queue struct {
 	hot        bool   // the tail has been full since the last flush
 	dead       bool   // destroyed; a new Queue may stand in the table
 	unfit      bool   // the topic can't be the name of a folder
+	eager      bool   // entries are written one by one
 }
 
 // Topic and QueueId name the queue.
@@ -98,7 +99,7 @@ func (q *Queue) Append(queueOffset int64, e Entry) error {
 		q.table.addDirty(q)
 	}
 	// Later tries only when as much again has come, so that a full disk doesn't cost a system call a message.
-	if writeNow || len(q.tail) >= tailSize && len(q.tail)%tailSize < EntrySize {
+	if writeNow || q.eager && len(q.tail) < tailSize || len(q.tail) >= tailSize && len(q.tail)%tailSize < EntrySize {
 		q.hot = !writeNow
 		return q.writeLocked()
 	}

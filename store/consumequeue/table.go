@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"rocketd/protocol/message"
 	"rocketd/store/vfs"
 )
 
@@ -150,6 +151,10 @@ func (t *Table) findOrCreate(topic string, queueId int32) *Queue {
 		s.topics[tq.topic] = tq
 	}
 	q := &Queue{table: t, topic: tq.topic, queueId: queueId, minPhy: -1}
+	// A process that is killed loses the tails, and the next start makes them again from the log. The official broker
+	// makes those of delayed messages wrongly: it does not know the levels yet, takes the hash of the tag for the time of
+	// delivery (CommitLog#checkMessageAndReturnSize of 4.9.8) and delivers at once.
+	q.eager = topic == message.TopicSchedule
 	q.unfit = topic == "" || topic == "." || topic == ".." || strings.ContainsAny(topic, "/\x00")
 	if queueId >= 0 && queueId < maxDenseQueueId {
 		if missing := int(queueId) + 1 - len(tq.dense); missing > 0 {
