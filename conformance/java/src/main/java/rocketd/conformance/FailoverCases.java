@@ -38,6 +38,9 @@ final class FailoverCases {
         DefaultMQProducer p = s.producer("p", x -> {
             x.setPollNameServerInterval(600_000);
             x.setSendLatencyFaultEnable(latency);
+            // A failed attempt counts as 10 s or more. A slow one on a busy machine must not count as a fault.
+            x.setLatencyMax(new long[] {9_000});
+            x.setNotAvailableDuration(new long[] {600_000});
         });
         p.getDefaultMQProducerImpl().registerSendMessageHook(attempts);
         for (int i = 0; i < 8; i++) {

@@ -147,18 +147,24 @@ final class PullCases {
             x.setConsumerTimeoutMillisWhenSuspend(25000);
         });
         DefaultMQProducer p = s.producer();
+        // A message with another tag ends no poll when it arrives, but the official broker also looks every 5 s, and then
+        // ends those behind which there is anything: so a client pulls until it has found something.
         CompletableFuture<PullResult> held = CompletableFuture.supplyAsync(() -> {
             try {
-                return c.pullBlockIfNotFound(q, "TagX", 3, 32);
+                PullResult r = c.pullBlockIfNotFound(q, "TagX", 3, 32);
+                while (r.getPullStatus() == PullStatus.NO_MATCHED_MSG) {
+                    r = c.pullBlockIfNotFound(q, "TagX", r.getNextBeginOffset(), 32);
+                }
+                return r;
             } catch (Exception e) {
                 throw new IllegalStateException(e);
             }
         });
-        // A message with another tag must not end the poll, one with the right tag must, at once.
         Thread.sleep(500);
         p.send(new Message(q.getTopic(), "TagY", bytes("other tag")), q);
         Thread.sleep(500);
-        that(!held.isDone(), "the poll still held");
+        that(!held.isDone(), "nothing found yet");
+        // One with the right tag must end it, at once.
         long sent = System.nanoTime();
         p.send(new Message(q.getTopic(), "TagX", bytes("wanted")), q);
         PullResult r = held.get(20, TimeUnit.SECONDS);
@@ -166,7 +172,7 @@ final class PullCases {
         equal(r.getPullStatus(), PullStatus.FOUND, "status");
         equal(text(r.getMsgFoundList().get(0).getBody()), "wanted", "body");
         equal(r.getNextBeginOffset(), 5L, "nextBeginOffset");
-        that(ms < 2000, "the poll ended by the message's arrival, took %d ms", ms);
+        that(ms < 4000, "the poll ended by the message's arrival, took %d ms", ms);
 
         DefaultMQPullConsumer brief = s.puller("brief", x -> {
             x.setBrokerSuspendMaxTimeMillis(1000);
@@ -177,7 +183,7 @@ final class PullCases {
         ms = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began);
         result(r, PullStatus.NO_NEW_MSG, 5, 0, 5);
         // The official broker looks for expired polls every 5 s.
-        that(ms >= 900 && ms < 10000, "an answer after the suspend time, took %d ms", ms);
+        that(ms >= 900 && ms < 12000, "an answer after the suspend time, took %d ms", ms);
     }
 
     static void async(Session s) throws Exception {

@@ -52,7 +52,7 @@ final class PushCases {
         s.send(topic, 50);
         got.await(200, 30);
         // What was consumed is committed within the client's five seconds (and with each pull).
-        eventually(15, "all queues committed up to their end", () -> {
+        eventually(25, "all queues committed up to their end", () -> {
             for (MessageQueue q : s.queues(topic, Servers.A)) {
                 if (s.committed("c", q) != s.reader().maxOffset(q)) {
                     return false;
@@ -184,7 +184,7 @@ final class PushCases {
         equal(SendCases.bodies(got.all()), want, "bodies");
         got.nothingMore(1000);
         // Everything was passed, also what did not match: the offsets move on.
-        eventually(15, "all queues committed up to their end", () -> {
+        eventually(25, "all queues committed up to their end", () -> {
             for (MessageQueue q : s.queues(topic, Servers.A)) {
                 if (s.committed("c", q) < 9) {
                     return false;

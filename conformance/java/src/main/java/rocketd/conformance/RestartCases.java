@@ -14,19 +14,22 @@ import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 
-/** The broker goes and comes back while its clients stay. These run alone: they stop broker A. */
+/**
+ * The broker goes and comes back while its clients stay. Run apart from the others, as they take brokers A and C away.
+ * A pull that is under way when the connection closes is missed by the Java client only after 30 s.
+ */
 final class RestartCases {
     private RestartCases() {
     }
 
     static void register() {
-        Main.add("restart-stopped", s -> restart(s, "stop"));
-        Main.add("restart-killed", s -> restart(s, "kill"));
+        Main.add("restart-stopped", s -> restart(s, "stop", Servers.A));
+        Main.add("restart-killed", s -> restart(s, "kill", Servers.C));
     }
 
-    static void restart(Session s, String how) throws Exception {
-        String topic = s.createTopic(2);
-        List<MessageQueue> qs = s.queues(topic, Servers.A);
+    static void restart(Session s, String how, String broker) throws Exception {
+        String topic = s.createTopic("", 2, 2, 6, broker);
+        List<MessageQueue> qs = s.queues(topic, broker);
         DefaultMQProducer p = s.producer("p", x -> x.setRetryTimesWhenSendFailed(5));
         SendResult first = p.send(Session.message(topic, "TagA", 0), qs.get(0));
         for (int i = 1; i < 20; i++) {
@@ -57,11 +60,11 @@ final class RestartCases {
         p.send(delayed);
         List<MessageExt> before = s.readAll(topic, 20);
 
-        s.servers.ask(how, Servers.A);
-        s.servers.ask("start", Servers.A);
+        s.servers.ask(how, broker);
+        s.servers.ask("start", broker);
 
         // Everything is still there, in its place.
-        s.awaitRoute(topic, Servers.A, 2, 6);
+        s.awaitRoute(topic, broker, 2, 6);
         eventually(30, "an answer of the broker to a client that stayed", () -> {
             try {
                 return s.reader().minOffset(qs.get(0)) == 0;
@@ -87,12 +90,15 @@ final class RestartCases {
         // The clients that stayed go on: the delayed message is delivered, new ones follow.
         Set<String> want = SendCases.expectedBodies(0, 20);
         want.add("body 100");
-        eventually(30, "the delayed message", () -> bodies(got).equals(want));
+        eventually(50, "the delayed message", () -> bodies(got).equals(want));
         SendResult next = p.send(Session.message(topic, "TagA", 200));
         Check.that(next.getQueueOffset() >= 10, "queueOffset after those before, got %d", next.getQueueOffset());
         want.add("body 200");
         eventually(30, "a message sent after the restart", () -> bodies(got).equals(want));
-        s.readUntil(topic, 22, 10);
+        // All of it is in the topic; what was delivered or sent around the kill may be there twice.
+        Set<String> stored = new HashSet<>();
+        s.readNow(topic).forEach(m -> stored.add(text(m.getBody())));
+        equal(stored, want, "bodies in the topic");
     }
 
     private static Set<String> bodies(Received r) {

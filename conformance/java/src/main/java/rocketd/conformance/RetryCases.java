@@ -84,7 +84,8 @@ final class RetryCases {
             if (i > 0) {
                 equal(d.message.getProperty("ORIGIN_MESSAGE_ID"), sent.getOffsetMsgId(), "origin of delivery %d", i);
                 long took = d.at - got.get(i - 1).at;
-                that(took >= delays[i - 1] - 50 && took < delays[i - 1] + 5000, "about %d ms before delivery %d, took %d",
+                // A client that misses its moment to rebalance gets the retry topic only 20 s later.
+                that(took >= delays[i - 1] - 50 && took < delays[i - 1] + 40_000, "at least %d ms, not much more, before delivery %d, took %d",
                     delays[i - 1], i, took);
             }
         }
@@ -102,7 +103,7 @@ final class RetryCases {
         s.knownGroup("c", topic);
         SendResult sent = s.producer().send(failing(topic));
         List<Delivery> got = refusing(s, topic, 1, 0, -1);
-        eventually(40, "2 deliveries", () -> got.size() >= 2);
+        eventually(60, "2 deliveries", () -> got.size() >= 2);
         checkDelays(got, topic, sent, "refused", 10000);
     }
 
@@ -111,11 +112,11 @@ final class RetryCases {
         s.knownGroup("c", topic);
         SendResult sent = s.producer().send(failing(topic));
         List<Delivery> got = refusing(s, topic, 3, 1, -1);
-        eventually(40, "4 deliveries", () -> got.size() >= 4);
+        eventually(60, "4 deliveries", () -> got.size() >= 4);
         checkDelays(got, topic, sent, "refused", 1000, 1000, 1000);
         // The group's offset in the retry topic moves like any other.
         MessageQueue retry = new MessageQueue("%RETRY%" + s.group("c"), Servers.A, 0);
-        eventually(15, "offset 3 in the retry topic", () -> s.committed("c", retry) == 3);
+        eventually(25, "offset 3 in the retry topic", () -> s.committed("c", retry) == 3);
     }
 
     static void partOfBatch(Session s) throws Exception {
@@ -179,7 +180,7 @@ final class RetryCases {
     /** What is in a group's dead-letter topic, once it holds so many. */
     private static List<MessageExt> deadLetters(Session s, String group, int count) throws Exception {
         String topic = "%DLQ%" + s.group(group);
-        eventually(30, "a route of " + topic, () -> routed(s, topic));
+        eventually(60, "a route of " + topic, () -> routed(s, topic));
         return s.readUntil(topic, count, 30);
     }
 

@@ -285,7 +285,6 @@ final class SendCases {
                 equal(p.send(m).getSendStatus(), SendStatus.SEND_OK, "status");
             }
         }
-        s.readAll(topic, 0);
         List<MessageExt> got = s.readUntil(topic, 10, 20);
         for (MessageExt g : got) {
             long least = "level1".equals(g.getTags()) ? 1000 : 5000;

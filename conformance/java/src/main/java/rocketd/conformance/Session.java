@@ -20,6 +20,7 @@ import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
+import org.apache.rocketmq.remoting.exception.RemotingException;
 
 /**
  * What one case works with: topics and groups named after it, and clients that end with it. The clients of a
@@ -57,7 +58,14 @@ final class Session {
     String createTopic(String suffix, int read, int write, int perm, String... brokers) throws Exception {
         String topic = topic(suffix);
         for (String b : brokers) {
-            servers.admin.createAndUpdateTopicConfig(servers.addr(b), new TopicConfig(topic, read, write, perm));
+            eventually(30, "an answer of " + b, () -> {
+                try {
+                    servers.admin.createAndUpdateTopicConfig(servers.addr(b), new TopicConfig(topic, read, write, perm));
+                    return true;
+                } catch (RemotingException e) {
+                    return false; // it connects for 3 s only, which is little on a busy machine
+                }
+            });
         }
         for (String b : brokers) {
             awaitRoute(topic, b, write, perm);
@@ -116,6 +124,8 @@ final class Session {
         c.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         c.setConsumeThreadMin(4);
         c.setConsumeThreadMax(4);
+        // Else a shutdown does not commit what the listener is just done with.
+        c.setAwaitTerminationMillisWhenShutdown(5000);
         return c;
     }
 
