@@ -350,6 +350,13 @@ func (m *Mem) Lock(name string, content []byte) (io.Closer, error) {
 	return l, nil
 }
 
+// Locked tells whether Lock holds the file; see the function of that name.
+func (m *Mem) Locked(name string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mu.locks[name], nil
+}
+
 type memLock struct {
 	fs   *Mem
 	name string

@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -83,6 +84,27 @@ func (osFS) Lock(name string, content []byte) (io.Closer, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// Locked asks for the holder of the lock that Lock takes; it needs no right to write. See Locked.
+func (osFS) Locked(name string) (bool, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	held := false
+	err = control(f, func(fd int) (err error) {
+		held, err = firstByteLocked(fd)
+		return err
+	})
+	if err != nil {
+		return false, &fs.PathError{Op: "lock", Path: name, Err: err}
+	}
+	return held, nil
 }
 
 // control calls op with the descriptor of f, which cannot be closed meanwhile.

@@ -13,6 +13,12 @@ func lockFirstByte(fd int) error {
 	return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: 0, Len: 1})
 }
 
+func firstByteLocked(fd int) (bool, error) {
+	l := unix.Flock_t{Type: unix.F_WRLCK, Start: 0, Len: 1}
+	err := unix.FcntlFlock(uintptr(fd), unix.F_OFD_GETLK, &l)
+	return l.Type != unix.F_UNLCK, err
+}
+
 // SyncAll makes everything durable that the file system of dir holds: one call in place of one for each of very
 // many files.
 func (osFS) SyncAll(dir string) error {

@@ -61,6 +61,9 @@ func TestLockExcludesRecordLocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if held, err := Locked(OS, name); err != nil || !held {
+		t.Errorf("Locked = %v, %v while we hold it", held, err)
+	}
 	got, end := lockAsJava(t, name)
 	end()
 	if got == "<nil>\n" {
@@ -81,7 +84,16 @@ func TestLockExcludesRecordLocks(t *testing.T) {
 	if _, err := OS.Lock(name, []byte("lock")); !errors.Is(err, ErrLocked) {
 		t.Errorf("Lock = %v while another process holds it", err)
 	}
+	if held, err := Locked(OS, name); err != nil || !held {
+		t.Errorf("Locked = %v, %v while another process holds it", held, err)
+	}
 	end()
+	if held, err := Locked(OS, name); err != nil || held {
+		t.Errorf("Locked = %v, %v while nobody holds it", held, err)
+	}
+	if held, err := Locked(OS, name+"x"); err != nil || held {
+		t.Errorf("Locked = %v, %v without a file", held, err)
+	}
 	ours, err = OS.Lock(name, []byte("lock"))
 	if err != nil {
 		t.Fatal(err)

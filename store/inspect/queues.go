@@ -1,0 +1,287 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"rocketd/store/consumequeue"
+)
+
+const (
+	// chunkSize is how much of a queue is read at once.
+	chunkSize = 400 * consumequeue.EntrySize
+	// maxChunks is of how many queues a chunk is kept: 32 MB.
+	maxChunks = 4096
+)
+
+// queueTable is all queues that have a folder, and those whose records the log holds.
+type queueTable struct {
+	dir     string
+	perFile int64 // entries of a file
+	byTopic map[string]map[int32]*queue
+	stray   []string // names that are no queue's
+
+	chunks []*queue // that have a chunk; a ring
+	hand   int      // whose chunk goes next
+}
+
+// queue is one consume queue. Positions count entries.
+type queue struct {
+	topic   string
+	queueId int32
+	files   []queueFile // in order; none: the queue has no folder, or an empty one
+	// Other names in the folder: no names of files, and such that are no multiple of the file size.
+	stray, misnamed []string
+
+	chunk      []byte // entries from chunkFirst on
+	chunkFirst int64
+
+	check queueCheck
+}
+
+type queueFile struct {
+	start  int64 // first entry
+	name   string
+	length int64 // bytes
+}
+
+func (d *Dir) openQueues() error {
+	t := &d.queues
+	t.dir = d.path("consumequeue")
+	t.byTopic = map[string]map[int32]*queue{}
+	topics, err := d.list(t.dir)
+	if err != nil {
+		return err
+	}
+	sizes := map[int64]int{}
+	for n, e := range topics {
+		d.progress("list queues", int64(n), int64(len(topics)))
+		if !e.IsDir() {
+			t.stray = append(t.stray, path.Join(t.dir, e.Name()))
+			continue
+		}
+		if err := d.openTopic(e.Name(), sizes); err != nil {
+			return err
+		}
+	}
+	size := commonSize(sizes)
+	if c := d.o.Config; c != nil {
+		size = int64(c.MappedFileSizeConsumeQueue)
+	}
+	if t.perFile = (size + consumequeue.EntrySize - 1) / consumequeue.EntrySize; t.perFile == 0 {
+		t.perFile = 300_000
+	}
+	t.each(func(q *queue) bool {
+		all := q.files
+		q.files = q.files[:0]
+		for _, f := range all {
+			start, err := strconv.ParseInt(f.name, 10, 64)
+			if err != nil || start%(t.perFile*consumequeue.EntrySize) != 0 {
+				q.misnamed = append(q.misnamed, f.name)
+				continue
+			}
+			f.start = start / consumequeue.EntrySize
+			q.files = append(q.files, f)
+		}
+		return true
+	})
+	return nil
+}
+
+func (d *Dir) openTopic(topic string, sizes map[int64]int) error {
+	dir := path.Join(d.queues.dir, topic)
+	queues, err := d.fs.List(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range queues {
+		queueId, err := strconv.ParseInt(e.Name(), 10, 32)
+		if err != nil || !e.IsDir() {
+			d.queues.stray = append(d.queues.stray, path.Join(dir, e.Name()))
+			continue
+		}
+		files, err := d.fs.List(path.Join(dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		q := d.queues.add(topic, int32(queueId))
+		for _, f := range files {
+			if !queueFileName(f) {
+				q.stray = append(q.stray, f.Name())
+				continue
+			}
+			info, err := f.Info()
+			if err != nil {
+				return err
+			}
+			sizes[info.Size()]++
+			q.files = append(q.files, queueFile{name: f.Name(), length: info.Size()})
+		}
+	}
+	return nil
+}
+
+func queueFileName(e fs.DirEntry) bool {
+	return !e.IsDir() && len(e.Name()) == 20 && strings.Trim(e.Name(), "0123456789") == ""
+}
+
+// find returns a queue, nil when there is none.
+func (t *queueTable) find(topic string, queueId int32) *queue { return t.byTopic[topic][queueId] }
+
+// add makes a queue that is not there yet.
+func (t *queueTable) add(topic string, queueId int32) *queue {
+	topic = strings.Clone(topic)
+	queues := t.byTopic[topic]
+	if queues == nil {
+		queues = map[int32]*queue{}
+		t.byTopic[topic] = queues
+	}
+	q := &queue{topic: topic, queueId: queueId}
+	q.check.first = -1
+	queues[queueId] = q
+	return q
+}
+
+// each calls f for every queue, in order of topic and id, until it returns false.
+func (t *queueTable) each(f func(q *queue) bool) {
+	topics := make([]string, 0, len(t.byTopic))
+	for topic := range t.byTopic {
+		topics = append(topics, topic)
+	}
+	slices.Sort(topics)
+	for _, topic := range topics {
+		ids := make([]int32, 0, len(t.byTopic[topic]))
+		for id := range t.byTopic[topic] {
+			ids = append(ids, id)
+		}
+		slices.Sort(ids)
+		for _, id := range ids {
+			if !f(t.byTopic[topic][id]) {
+				return
+			}
+		}
+	}
+}
+
+func (t *queueTable) len() (n int) {
+	for _, queues := range t.byTopic {
+		n += len(queues)
+	}
+	return n
+}
+
+func (t *queueTable) folder(q *queue) string {
+	return path.Join(t.dir, q.topic, strconv.Itoa(int(q.queueId)))
+}
+
+// fileAt is the file that holds an entry, nil when there is none.
+func (q *queue) fileAt(entry, perFile int64) *queueFile {
+	start := entry - entry%perFile
+	i := sort.Search(len(q.files), func(i int) bool { return q.files[i].start >= start })
+	if i < len(q.files) && q.files[i].start == start {
+		return &q.files[i]
+	}
+	return nil
+}
+
+// place is the file and the byte in it of an entry, for findings.
+func (d *Dir) place(q *queue, entry int64) (file string, offset int64) {
+	t := &d.queues
+	start := entry - entry%t.perFile
+	return d.short(fmt.Sprintf("%s/%020d", t.folder(q), start*consumequeue.EntrySize)), (entry - start) * consumequeue.EntrySize
+}
+
+// entry reads an entry of a queue; ok is false when the files have no such place. Neighbours come from memory.
+func (d *Dir) entry(q *queue, n int64) (e consumequeue.Entry, ok bool, err error) {
+	if at := (n - q.chunkFirst) * consumequeue.EntrySize; at >= 0 && at < int64(len(q.chunk)) {
+		return consumequeue.Decode(q.chunk[at:]), true, nil
+	}
+	f := q.fileAt(n, d.queues.perFile)
+	if f == nil || n < 0 {
+		return e, false, nil
+	}
+	at := (n - f.start) * consumequeue.EntrySize
+	size := min(chunkSize, min(f.length, d.queues.perFile*consumequeue.EntrySize)-at)
+	if size < consumequeue.EntrySize {
+		return e, false, nil
+	}
+	b := d.queues.room(q)[:size-size%consumequeue.EntrySize]
+	name := path.Join(d.queues.folder(q), f.name)
+	in, err := d.fs.OpenRead(name)
+	if err != nil {
+		return e, false, err
+	}
+	defer in.Close()
+	k, err := in.ReadAt(b, at)
+	if err != nil && err != io.EOF {
+		return e, false, fmt.Errorf("reading %s: %w", name, err)
+	}
+	if q.chunk, q.chunkFirst = b[:k-k%consumequeue.EntrySize], n; len(q.chunk) == 0 {
+		return e, false, nil
+	}
+	return consumequeue.Decode(q.chunk), true, nil
+}
+
+// room is memory for a queue's chunk: its own, or new, or that of the queue whose turn it is.
+func (t *queueTable) room(q *queue) []byte {
+	if q.chunk != nil {
+		return q.chunk[:cap(q.chunk)]
+	}
+	if len(t.chunks) < maxChunks {
+		t.chunks = append(t.chunks, q)
+		return make([]byte, chunkSize)
+	}
+	old := t.chunks[t.hand]
+	b := old.chunk[:cap(old.chunk)]
+	old.chunk = nil
+	t.chunks[t.hand] = q
+	t.hand = (t.hand + 1) % len(t.chunks)
+	if len(b) < chunkSize {
+		b = make([]byte, chunkSize)
+	}
+	return b
+}
+
+// valid is the official test for a place that has been written.
+func valid(e consumequeue.Entry) bool { return e.PhyOffset >= 0 && e.Size > 0 }
+
+// bounds is the first and the end of a queue's valid entries, by its first file and by a search in its last one that
+// has any.
+func (d *Dir) bounds(q *queue) (first, end int64, err error) {
+	if len(q.files) == 0 {
+		return 0, 0, nil
+	}
+	first = q.files[0].start
+	for i := len(q.files) - 1; i >= 0; i-- {
+		start := q.files[i].start
+		n := sort.Search(int(d.queues.perFile), func(k int) bool {
+			e, ok, readErr := d.entry(q, start+int64(k))
+			if readErr != nil && err == nil {
+				err = readErr
+			}
+			return !ok || !valid(e)
+		})
+		if n > 0 || i == 0 {
+			return first, start + int64(n), err
+		}
+	}
+	return first, first, err
+}
+
+// minOffset is the first queue offset in [first, end) whose record is in a log that begins at minPhyOffset.
+func (d *Dir) minOffset(q *queue, first, end, minPhyOffset int64) (n int64, err error) {
+	n = first + int64(sort.Search(int(end-first), func(k int) bool {
+		e, ok, readErr := d.entry(q, first+int64(k))
+		if readErr != nil && err == nil {
+			err = readErr
+		}
+		return ok && !e.IsBlank() && e.PhyOffset >= minPhyOffset
+	}))
+	return n, err
+}
