@@ -13,31 +13,36 @@ import (
 
 // The checkpoint file, 4096 bytes:
 //
-//	 0            8            16           24        64         72                      96           104
-//	+------------+------------+------------+---------+----------+-----------------------+------------+--------+
-//	| physic     | logics     | index      | zeros   | magic    | the three timestamps  | dispatched | CRC    |
-//	| timestamp  | timestamp  | timestamp  |         | 8 bytes  | once more             | int64      | 4      |
-//	+------------+------------+------------+---------+----------+-----------------------+------------+--------+
+//	 0           8           16          24      64        72                    96           104         112
+//	+-----------+-----------+-----------+-------+---------+---------------------+------------+-----------+-------+
+//	| physic    | logics    | index     | zeros | magic   | the three           | dispatched | last      | CRC   |
+//	| timestamp | timestamp | timestamp |       | 8 bytes | timestamps again    | int64      | record    | 4     |
+//	+-----------+-----------+-----------+-------+---------+---------------------+------------+-----------+-------+
 //
 // The first 24 bytes are the official ones: store timestamps (ms) of the newest message that is durable in the commit
 // log, in the consume queues and in the index. The official broker neither reads nor writes the rest. Ours: everything
-// before the commit-log offset dispatched is durable in all three, so recovery need not begin at the start of a file.
+// before the commit-log offset dispatched is durable in all three, so recovery need not begin at the start of a file; the
+// offset of the last record before it serves to see whether the log is still that one.
 // Once the official broker has written the file the timestamps differ, and the offset is not believed.
 const (
 	checkpointSize = 4096
 	checkpointOwn  = 64
-	checkpointEnd  = 108
+	checkpointEnd  = 116
 )
 
 var checkpointMagic = [8]byte{'r', 'o', 'c', 'k', 'e', 't', 'd', '1'}
 
-// checkpoint is what the file says; dispatched is -1 when it says nothing that holds.
+// checkpoint is what the file says; dispatched and lastRecord are -1 when it says nothing that holds.
 type checkpoint struct {
 	physicMsgTimestamp int64
 	logicsMsgTimestamp int64
 	indexMsgTimestamp  int64
 	dispatched         int64
+	lastRecord         int64
 }
+
+// noCheckpoint is what is known without a file.
+var noCheckpoint = checkpoint{dispatched: -1, lastRecord: -1}
 
 // minTimestamp is the store timestamp that a file's first record must not exceed for recovery to begin there
 // (StoreCheckpoint#getMinTimestamp of 4.9.8).
@@ -60,7 +65,8 @@ func (c *checkpoint) encode() []byte {
 	copy(own, checkpointMagic[:])
 	copy(own[8:], b[:24])
 	be.PutUint64(own[32:], uint64(c.dispatched))
-	be.PutUint32(own[40:], crc32.ChecksumIEEE(own[:40]))
+	be.PutUint64(own[40:], uint64(c.lastRecord))
+	be.PutUint32(own[48:], crc32.ChecksumIEEE(own[:48]))
 	return b
 }
 
@@ -71,11 +77,13 @@ func decodeCheckpoint(b []byte) checkpoint {
 		logicsMsgTimestamp: int64(be.Uint64(b[8:])),
 		indexMsgTimestamp:  int64(be.Uint64(b[16:])),
 		dispatched:         -1,
+		lastRecord:         -1,
 	}
 	own := b[checkpointOwn:]
 	if string(own[:8]) == string(checkpointMagic[:]) && string(own[8:32]) == string(b[:24]) &&
-		be.Uint32(own[40:]) == crc32.ChecksumIEEE(own[:40]) {
+		be.Uint32(own[48:]) == crc32.ChecksumIEEE(own[:48]) {
 		c.dispatched = int64(be.Uint64(own[32:]))
+		c.lastRecord = int64(be.Uint64(own[40:]))
 	}
 	return c
 }
@@ -84,7 +92,7 @@ func decodeCheckpoint(b []byte) checkpoint {
 func readCheckpoint(fsys vfs.FS, name string) (checkpoint, error) {
 	f, err := fsys.OpenRead(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return checkpoint{dispatched: -1}, nil
+		return noCheckpoint, nil
 	}
 	if err != nil {
 		return checkpoint{}, fmt.Errorf("store: %w", err)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -77,6 +78,18 @@ func (s *Store) dispatch() error {
 	}
 }
 
+// dispatchedTo is how far dispatch is, and the offset of the last record before that; -1 when it is not known.
+func (s *Store) dispatchedTo() (end, lastRecord int64) {
+	for range 1000 {
+		end, lastRecord = s.dispatched.Load(), s.lastRecord.Load()
+		if lastRecord < end {
+			return end, lastRecord
+		}
+		runtime.Gosched() // the next record is just being noted
+	}
+	return end, -1
+}
+
 func (s *Store) dispatchLive(phyOffset int64, r message.Record) error {
 	return s.dispatchRecord(phyOffset, r, true)
 }
@@ -98,6 +111,7 @@ func (s *Store) dispatchRecord(phyOffset int64, r message.Record, indexed bool) 
 			s.dispatchError("index", phyOffset, err)
 		}
 	}
+	s.lastRecord.Store(phyOffset)
 	s.dispatched.Store(phyOffset + int64(r.Size()))
 	s.lastStored.Store(a.StoreTimestamp)
 	if enters && s.live && s.o.Arrive != nil {

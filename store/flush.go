@@ -48,7 +48,7 @@ func (s *Store) flushLoop(stop <-chan struct{}) {
 // damage there is no further checkpoint: the next start must begin at the last one.
 func (s *Store) saveCheckpoint() error {
 	stored := s.lastStored.Load() // before dispatched, which it then does not exceed
-	dispatched := s.dispatched.Load()
+	dispatched, lastRecord := s.dispatchedTo()
 	if dispatched > s.log.FlushedOffset() {
 		if err := s.log.Flush(); err != nil {
 			return err
@@ -69,6 +69,7 @@ func (s *Store) saveCheckpoint() error {
 		logicsMsgTimestamp: max(s.checkpoint.logicsMsgTimestamp, stored),
 		indexMsgTimestamp:  max(s.checkpoint.indexMsgTimestamp, indexed),
 		dispatched:         dispatched,
+		lastRecord:         lastRecord,
 	}
 	if next == s.checkpoint {
 		return nil

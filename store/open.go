@@ -45,6 +45,7 @@ type Store struct {
 	live       bool // recovery is over: Arrive is called
 	scratch    dispatchScratch
 	dispatched atomic.Int64 // log offset before which everything is in queues and index
+	lastRecord atomic.Int64 // log offset of the last record dispatched; stored before dispatched
 	lastStored atomic.Int64 // store timestamp of the last record dispatched
 
 	// Flusher. What the checkpoint file says now.

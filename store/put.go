@@ -155,22 +155,3 @@ func (s *Store) rawRecord(dst []byte, phyOffset int64, size int32) (message.Reco
 	}
 	return message.Record(b), nil
 }
-
-// startsRecord tells whether the log has a record, or its end, at an offset.
-func (s *Store) startsRecord(phyOffset int64) bool {
-	b, err := s.log.Read(make([]byte, 0, message.BlankRecordSize), phyOffset, message.BlankRecordSize)
-	if err != nil {
-		return false
-	}
-	_, err = message.Check(b, false)
-	return err == nil || errors.Is(err, message.ErrBlank) || errors.Is(err, message.ErrShort) || allZero(b)
-}
-
-func allZero(b []byte) bool {
-	for _, c := range b {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
-}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"rocketd/protocol/message"
@@ -13,19 +14,19 @@ import (
 //
 //  1. Without a commit-log file the queues and the index are destroyed: as the official broker does, but loudly.
 //  2. Each queue's end is found.
-//  3. After a clean stop the log is scanned from behind the newest record that the queues know. The official broker
-//     scans the last three files, and cuts the log at a bad record in one of them; we don't look.
-//     After a crash it is scanned from the offset that our last checkpoint says is durable everywhere; without one,
-//     from the newest file whose first record is 3 s older than the official checkpoint. Not later than the newest
-//     record that the queues know: queues that were removed are rebuilt.
+//  3. Where to begin, always at a place where a record is known to begin:
+//     After a clean stop behind the newest record that the queues know, if it is there; else at the third last file.
+//     (The official broker scans the last three files, and cuts the log at a bad record in one of them; we don't look.)
+//     After a crash where our last checkpoint says that everything before is durable; without one, at the newest file
+//     whose first record is 3 s older than the official checkpoint. Not later than the newest record that the queues
+//     know: queues that were removed are rebuilt.
 //  4. After a crash queues and index lose what they have from that offset on.
 //  5. Each record found is dispatched. The first invalid one ends the log.
 //  6. Entries behind that end are dropped; an index that lacks is made from the whole log.
 //  7. Queue offsets go on from the ends of the queues, their minimums follow the log's.
 func (s *Store) recover(crashed bool) error {
 	began := s.o.Clock()
-	starts := s.log.FileStarts()
-	if len(starts) == 0 {
+	if len(s.log.FileStarts()) == 0 {
 		if err := s.destroyDerived(); err != nil {
 			return err
 		}
@@ -33,25 +34,18 @@ func (s *Store) recover(crashed bool) error {
 	if err := s.queues.Recover(); err != nil {
 		return err
 	}
-	minimum := s.log.MinOffset()
-	known := max(s.queues.MaxPhyOffset(), minimum, 0)
-	from, own := known, true
+	from, own := s.recoverFrom(crashed)
+	s.recoveredFrom = from
 	if crashed {
-		from, own = s.durable()
-		from = min(from, known)
 		if err := s.cutDerived(from); err != nil {
 			return err
 		}
-	} else if !s.startsRecord(from) {
-		from = s.fileStart(from)
 	}
-	from = max(from, minimum, 0)
-	s.recoveredFrom = from
 	reindexFrom, err := s.indexStart(from, crashed, own)
 	if err != nil {
 		return err
 	}
-	s.o.Log.Info("recovering", "clean", !crashed, "from", from, "minPhyOffset", minimum, "newestInQueues", known)
+	s.o.Log.Info("recovering", "clean", !crashed, "from", from, "minPhyOffset", s.log.MinOffset())
 	records := 0
 	err = s.log.Recover(from, s.Config().CheckCRCOnRecover, func(phyOffset int64, r message.Record) error {
 		records++
@@ -61,8 +55,8 @@ func (s *Store) recover(crashed bool) error {
 		return err
 	}
 	end := s.log.MaxOffset()
-	if s.queues.MaxPhyOffset() > end {
-		s.o.Log.Warn("the queues know records behind the end of the log", "maxPhyOffset", end, "newestInQueues", s.queues.MaxPhyOffset())
+	if newest, ok := s.queues.Newest(); ok && newest.PhyOffset+int64(newest.Size) > end {
+		s.o.Log.Warn("the queues know records behind the end of the log", "maxPhyOffset", end, "newest", newest.PhyOffset)
 		if err := s.queues.Truncate(end, nil); err != nil {
 			return err
 		}
@@ -73,10 +67,46 @@ func (s *Store) recover(crashed bool) error {
 	s.queues.ResetOffsets()
 	s.queues.CorrectMin(s.log.MinOffset())
 	s.dispatched.Store(end)
+	if s.lastRecord.Load() >= end {
+		s.lastRecord.Store(-1)
+	}
 	s.clean.minPhyOffset = s.log.MinOffset()
 	s.live = true
 	s.o.Log.Info("recovered", "maxPhyOffset", end, "records", records, "took", s.o.Clock().Sub(began))
 	return nil
+}
+
+// recoverFrom is step 3. own: our checkpoint, or a clean stop, vouches for the index too.
+func (s *Store) recoverFrom(crashed bool) (from int64, own bool) {
+	starts := s.log.FileStarts()
+	if len(starts) == 0 {
+		return 0, true
+	}
+	minimum := starts[0].Offset
+	known, sure := minimum, true
+	if e, ok := s.queues.Newest(); ok && e.PhyOffset+int64(e.Size) > minimum {
+		known = e.PhyOffset + int64(e.Size)
+		if sure = s.endsRecord(known, e.PhyOffset); sure {
+			s.lastRecord.Store(e.PhyOffset)
+		} else {
+			s.o.Log.Warn("the newest entry of the queues is of no record in the log", "phyOffset", e.PhyOffset, "size", e.Size)
+		}
+	}
+	switch {
+	case !crashed && sure:
+		return known, true
+	case !crashed:
+		return min(s.fileStart(known), starts[max(0, len(starts)-3)].Offset), true
+	}
+	from, own = s.durable(starts)
+	switch {
+	case known >= from:
+	case sure:
+		from = known
+	default:
+		from = s.fileStart(known)
+	}
+	return from, own
 }
 
 // destroyDerived removes queues and index, which refer to a log that is no longer there.
@@ -92,13 +122,10 @@ func (s *Store) destroyDerived() error {
 
 // durable is the offset from which on the log must be dispatched again after a crash. own: our checkpoint says so,
 // and of the index too.
-func (s *Store) durable() (from int64, own bool) {
-	starts := s.log.FileStarts()
-	if len(starts) == 0 {
-		return 0, true
-	}
-	if from = s.checkpoint.dispatched; from >= starts[0].Offset && s.startsRecord(from) {
-		return from, true
+func (s *Store) durable(starts []commitlog.FileStart) (from int64, own bool) {
+	if c := s.checkpoint; c.dispatched >= starts[0].Offset &&
+		(s.fileStart(c.dispatched) == c.dispatched || s.endsRecord(c.dispatched, c.lastRecord)) {
+		return c.dispatched, true
 	}
 	cfg := s.Config()
 	newest := s.checkpoint.minTimestamp(cfg.MessageIndexEnable && cfg.MessageIndexSafe)
@@ -108,6 +135,15 @@ func (s *Store) durable() (from int64, own bool) {
 		}
 	}
 	return starts[0].Offset, false
+}
+
+// endsRecord tells whether the log has a record at an offset that ends at end.
+func (s *Store) endsRecord(end, phyOffset int64) bool {
+	if phyOffset < 0 || end-phyOffset > math.MaxInt32 {
+		return false
+	}
+	_, err := s.rawRecord(nil, phyOffset, int32(end-phyOffset))
+	return err == nil
 }
 
 // fileStart is the start of the log file that holds an offset.

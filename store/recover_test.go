@@ -16,7 +16,7 @@ import (
 )
 
 func TestCheckpoint(t *testing.T) {
-	want := checkpoint{physicMsgTimestamp: 0x0102, logicsMsgTimestamp: 0x0304, indexMsgTimestamp: 0x0506, dispatched: 0x0708}
+	want := checkpoint{physicMsgTimestamp: 0x0102, logicsMsgTimestamp: 0x0304, indexMsgTimestamp: 0x0506, dispatched: 0x0708, lastRecord: 0x0600}
 	b := want.encode()
 	if got := hex.EncodeToString(b[:64]); got != "000000000000010200000000000003040000000000000506"+strings.Repeat("0", 80) {
 		t.Errorf("official part %s", got)
@@ -25,11 +25,11 @@ func TestCheckpoint(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	b[7]++ // the official broker has written another time
-	if got := decodeCheckpoint(b); got.dispatched != -1 || got.physicMsgTimestamp != 0x0103 {
+	if got := decodeCheckpoint(b); got.dispatched != -1 || got.lastRecord != -1 || got.physicMsgTimestamp != 0x0103 {
 		t.Errorf("%+v", got)
 	}
 	mem := vfs.NewMem(nil)
-	if c, err := readCheckpoint(mem, "/checkpoint"); err != nil || c.dispatched != -1 || c.minTimestamp(true) != 0 {
+	if c, err := readCheckpoint(mem, "/checkpoint"); err != nil || c != noCheckpoint || c.minTimestamp(true) != 0 {
 		t.Errorf("%+v %v", c, err)
 	}
 	if err := writeCheckpoint(mem, "/checkpoint", "/", want); err != nil {
@@ -245,4 +245,67 @@ func TestDamagedLog(t *testing.T) {
 	}
 	waitFor(t, "dispatch behind the damage", func() bool { return s.DispatchBehind() == 0 })
 	closeStore(t, s)
+}
+
+// TestMisleadingQueues: an entry of no record in the log must not make the log end there.
+func TestMisleadingQueues(t *testing.T) {
+	for _, crashed := range []bool{false, true} {
+		for _, wrong := range []Entry{{PhyOffset: 60_000, Size: 200}, {PhyOffset: 100, Size: 200}, {PhyOffset: 1 << 50, Size: 200}} {
+			mem := vfs.NewMem(nil)
+			cfg := smallConfig("/store")
+			s := openStore(t, mem, cfg, Options{})
+			for n := range 200 {
+				put(t, s, newMessage("T", 0, n))
+			}
+			if err := s.queues.Append("Wrong", 0, 0, wrong); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.saveCheckpoint(); err != nil {
+				t.Fatal(err)
+			}
+			if disk := mem.Crash(100, rand.New(rand.NewSource(1))); crashed {
+				defer closeStore(t, s)
+				mem = disk
+				// As after an official broker: without our part of the checkpoint.
+				if err := mem.Remove("/store/checkpoint"); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				closeStore(t, s)
+			}
+			s = openStore(t, mem, cfg, Options{})
+			expectWhole(t, s, 200)
+		}
+	}
+}
+
+// TestCheckpointOfAnotherLog: our checkpoint is not believed when the log is an older one.
+func TestCheckpointOfAnotherLog(t *testing.T) {
+	mem := vfs.NewMem(nil)
+	cfg := smallConfig("/store")
+	s := openStore(t, mem, cfg, Options{})
+	for n := range 200 {
+		put(t, s, newMessage("T", 0, n))
+	}
+	closeStore(t, s)
+	older := mem.Crash(100, rand.New(rand.NewSource(1)))
+	s = openStore(t, mem, cfg, Options{})
+	put(t, s, newMessage("T", 0, 200), newMessage("T", 0, 201))
+	if err := s.saveCheckpoint(); err != nil {
+		t.Fatal(err)
+	}
+	newer := mem.Crash(100, rand.New(rand.NewSource(1)))
+	closeStore(t, s)
+	for _, name := range []string{"/store/checkpoint", "/store/abort"} {
+		data, err := vfs.Files{FS: newer}.ReadFile(name)
+		if err == nil {
+			_ = older.Remove(name)
+			err = vfs.Files{FS: older}.WriteFile(name, data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = openStore(t, older, cfg, Options{})
+	expectWhole(t, s, 200)
 }

@@ -141,13 +141,25 @@ func (q *Queue) endAtLocked(end int64) error {
 	return nil
 }
 
-// MaxPhyOffset is the commit-log offset behind the newest message of all queues, 0 when there is none.
-func (t *Table) MaxPhyOffset() int64 {
-	var newest int64
+// Newest is the entry of the newest message of all queues: the one furthest on in the commit log. ok is false when
+// there is none.
+func (t *Table) Newest() (e Entry, ok bool) {
+	var newest *Queue
+	end := int64(0)
 	for _, q := range t.All() {
-		newest = max(newest, q.MaxPhyOffset())
+		if phy := q.MaxPhyOffset(); phy > end {
+			newest, end = q, phy
+		}
 	}
-	return newest
+	if newest == nil {
+		return Entry{}, false
+	}
+	for offset := newest.Max() - 1; offset >= newest.Min(); offset-- {
+		if e, ok = newest.at(offset); ok && !e.IsBlank() {
+			return e, true
+		}
+	}
+	return Entry{}, false
 }
 
 // Truncate drops the entries of records at or behind a commit-log offset from all queues, which must have been

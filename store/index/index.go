@@ -239,6 +239,13 @@ func (x *Index) create(last *file) (*file, error) {
 			f.header.beginPhyOffset, f.header.endPhyOffset = last.header.endPhyOffset, last.header.endPhyOffset
 			f.header.beginTimestamp, f.header.endTimestamp = last.header.endTimestamp, last.header.endTimestamp
 		}
+		// At once: after a kill the official broker judges the file by it, and indexes anew from where the newest one ends.
+		// One without a header would be kept, and all that the files before it hold be put into it again.
+		if _, err := out.WriteAt(f.header.append(nil), 0); err != nil {
+			out.Close()
+			_ = x.fs.Remove(f.path)
+			return nil, fmt.Errorf("index: writing %s: %w", f.path, err)
+		}
 		f.writer = &writer{file: out, written: 1, pages: x.newPages(), fresh: true, dirty: true}
 		x.dirSync = true
 		return f, nil
