@@ -25,6 +25,10 @@ import (
 // 20 s when no notice comes, an offset commit after 10 s and then every 5 s.
 const patience = 75 * time.Second
 
+// rebalancePatience bounds the wait for a group's queues to be shared out. On a machine that is very busy the client
+// (v2.1.2 was seen doing it) can stop pulling a queue that it keeps; it notices after two minutes.
+const rebalancePatience = 3 * time.Minute
+
 // offsetsDir is the variable, read when the client's package is initialised, that says where broadcast consumers keep
 // their offsets.
 const offsetsDir = "rocketmq.client.localOffsetStoreDir"
@@ -112,11 +116,22 @@ func run(m *testing.M) (code int) {
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	eventuallyEvery(t, 20*time.Millisecond, what, holds)
+	poll(t, 20*time.Millisecond, patience, what, holds)
 }
 
 // eventuallyEvery is for conditions that do something each time, such as sending one more message.
 func eventuallyEvery(t *testing.T, period time.Duration, what string, holds func() bool) {
+	t.Helper()
+	poll(t, period, patience, what, holds)
+}
+
+// eventuallyWithin is for conditions with a patience of their own.
+func eventuallyWithin(t *testing.T, patience time.Duration, what string, holds func() bool) {
+	t.Helper()
+	poll(t, 20*time.Millisecond, patience, what, holds)
+}
+
+func poll(t *testing.T, period, patience time.Duration, what string, holds func() bool) {
 	t.Helper()
 	every := time.NewTicker(period)
 	defer every.Stop()

@@ -5,6 +5,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -185,36 +186,37 @@ func TestRebalance(t *testing.T) {
 			return consumer.ConsumeSuccess, nil
 		}
 	}
-	round := 0
-	// shares sends one message to each queue and counts how many each member took.
+	var sent []string
+	// shares sends one message to each queue and counts how many of them each member takes within a while.
 	shares := func() map[int]int {
-		round++
 		var bodies []string
 		for q := range queues {
-			body := fmt.Sprintf("round %d queue %d", round, q)
+			body := fmt.Sprintf("message %d in queue %d", len(sent)+q, q)
 			send(t, p, server.toQueue(topic, q, body))
 			bodies = append(bodies, body)
 		}
+		sent = append(sent, bodies...)
 		out := map[int]int{}
-		eventually(t, fmt.Sprintf("round %d is read", round), func() bool {
+		every := time.NewTicker(10 * time.Millisecond)
+		defer every.Stop()
+		for range 500 {
 			mu.Lock()
-			defer mu.Unlock()
 			clear(out)
 			for _, b := range bodies {
-				n, ok := readers[b]
-				if !ok {
-					return false
-				}
-				out[n]++
+				out[readers[b]]++ // member 0: nobody yet
 			}
-			return true
-		})
+			mu.Unlock()
+			if out[0] == 0 {
+				delete(out, 0)
+				break
+			}
+			<-every.C
+		}
 		return out
 	}
 	shared := func(want map[int]int) {
 		t.Helper()
-		var got map[int]int
-		eventually(t, fmt.Sprintf("the shares are %v", want), func() bool { got = shares(); return fmt.Sprint(got) == fmt.Sprint(want) })
+		eventuallyWithin(t, rebalancePatience, fmt.Sprintf("the shares are %v", want), func() bool { return maps.Equal(shares(), want) })
 	}
 	join := func(n int) func() error {
 		return server.newPush(t, subscription{topic: topic, group: "G-Rebalance", listen: member(n)}).Shutdown
@@ -233,6 +235,11 @@ func TestRebalance(t *testing.T) {
 		t.Error(err)
 	}
 	shared(map[int]int{2: 6})
+	eventually(t, "every message has been read by someone", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return !slices.ContainsFunc(sent, func(b string) bool { return readers[b] == 0 })
+	})
 }
 
 // A refused message comes again: with its topic, its body, and one more on its count, after the delay of its level.

@@ -101,10 +101,10 @@ func TestPoll(t *testing.T) {
 	if got := poll(first, 20); !slices.Equal(got, sorted(bodies)) {
 		t.Errorf("polled %q", got)
 	}
+	server.awaitCommitted(t, group, topic, 4)
 	if err := first.Shutdown(); err != nil {
 		t.Fatal(err)
 	}
-	server.awaitCommitted(t, group, topic, 4)
 	more := sendSome(t, p, topic, 20, 8)
 	if got := poll(server.newPull(t, topic, group), 8); !slices.Equal(got, sorted(more)) {
 		t.Errorf("polled after the restart %q", got)
