@@ -241,10 +241,9 @@ func (x *Index) create(last *file) (*file, error) {
 		}
 		// At once: after a kill the official broker judges the file by it, and indexes anew from where the newest one ends.
 		// One without a header would be kept, and all that the files before it hold be put into it again.
+		// What can't be written now is written with the entries.
 		if _, err := out.WriteAt(f.header.append(nil), 0); err != nil {
-			out.Close()
-			_ = x.fs.Remove(f.path)
-			return nil, fmt.Errorf("index: writing %s: %w", f.path, err)
+			x.failing.Store(true)
 		}
 		f.writer = &writer{file: out, written: 1, pages: x.newPages(), fresh: true, dirty: true}
 		x.dirSync = true
