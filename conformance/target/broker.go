@@ -20,11 +20,14 @@ type NameServer struct {
 // Broker is one broker process.
 type Broker struct {
 	Name, Cluster string
-	// Addr is "127.0.0.1:port", as the broker advertises it. The fast ("VIP") port is port-2.
+	// Addr is "127.0.0.1:port", as the broker advertises it unless its brokerIP1 says otherwise. The fast ("VIP")
+	// port is port-2.
 	Addr string
 	// StoreDir is storePathRootDir; ConfFile the broker.conf that the broker was started with.
 	StoreDir, ConfFile string
 	*process
+
+	conf map[string]string // what ConfFile holds
 }
 
 func (t *Target) newNameServer(name string, conf map[string]string) (*NameServer, error) {
@@ -87,11 +90,15 @@ func (t *Target) newBroker(id string, o BrokerOptions) (*Broker, error) {
 	if err := writeProperties(file, all); err != nil {
 		return nil, err
 	}
-	p := &process{
-		name: id, dir: dir, kind: t.Kind, role: "broker",
-		args: []string{"-c", file, "-n", t.Namesrv},
+	kind := o.Kind
+	if kind == "" {
+		kind = t.Kind
 	}
-	b := &Broker{Name: o.Name, Cluster: o.Cluster, Addr: "127.0.0.1:" + port, StoreDir: store, ConfFile: file, process: p}
+	p := &process{
+		name: id, dir: dir, kind: kind, role: "broker",
+		args: []string{"-c", file, "-n", t.Namesrv}, jvm: o.JVM,
+	}
+	b := &Broker{Name: o.Name, Cluster: o.Cluster, Addr: "127.0.0.1:" + port, StoreDir: store, ConfFile: file, process: p, conf: all}
 	p.ready = func() error {
 		if err := answersFrames(b.Addr); err != nil {
 			return err
@@ -100,13 +107,22 @@ func (t *Target) newBroker(id string, o BrokerOptions) (*Broker, error) {
 			if !n.running() {
 				continue
 			}
-			if err := routed(n.Addr, b.Name, b.Addr); err != nil {
+			if err := routed(n.Addr, b.Name, b.conf["brokerIP1"], port); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	return b, nil
+}
+
+// RunAs chooses the software that the next Start runs, on the same ports, store and configuration.
+func (b *Broker) RunAs(k Kind) { b.kind = k }
+
+// Configure changes keys of the broker's configuration file, which the next Start reads.
+func (b *Broker) Configure(conf map[string]string) error {
+	maps.Copy(b.conf, conf)
+	return writeProperties(b.ConfFile, b.conf)
 }
 
 // Port is the broker's listen port.

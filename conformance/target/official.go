@@ -21,9 +21,9 @@ var officialClass = map[string]string{
 	"broker":  "org.apache.rocketmq.broker.BrokerStartup",
 }
 
-// officialCommand is a JVM with the official start-up class. dir becomes ROCKETMQ_HOME (where it reads its
-// logback configuration) and user.home (where it would keep its logs).
-func officialCommand(role, dir string, args []string) (*exec.Cmd, error) {
+// officialCommand is a JVM with flags of the case's own and the official start-up class. dir becomes ROCKETMQ_HOME
+// (where it reads its logback configuration) and user.home (where it would keep its logs).
+func officialCommand(role, dir string, jvm, args []string) (*exec.Cmd, error) {
 	js, err := jars("server")
 	if err != nil {
 		return nil, err
@@ -44,7 +44,8 @@ func officialCommand(role, dir string, args []string) (*exec.Cmd, error) {
 		heap = "768m"
 	}
 	java := append(flags, "-Xms64m", "-Xmx"+heap, "-XX:MaxDirectMemorySize=1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Duser.home="+dir, "-Djava.io.tmpdir="+dir, "-Drocketmq.broker.diskSpaceWarningLevelRatio=0.99",
-		"-cp", filepath.Join(js.lib, "*"), officialClass[role])
+		"-Duser.home="+dir, "-Djava.io.tmpdir="+dir, "-Drocketmq.broker.diskSpaceWarningLevelRatio=0.99")
+	java = append(java, jvm...)
+	java = append(java, "-cp", filepath.Join(js.lib, "*"), officialClass[role])
 	return exec.Command("java", append(java, args...)...), nil
 }

@@ -26,14 +26,15 @@ func answersFrames(addr string) error {
 	return err
 }
 
-// routed succeeds when the name server's route of the broker's own topic (named after it) holds its address.
-func routed(namesrv, brokerName, brokerAddr string) error {
+// routed succeeds when the name server's route of the broker's own topic (named after it) holds its address. Around an
+// IPv6 address the official broker puts no brackets, and rocketd does: both can be read by Java, only one by Go.
+func routed(namesrv, brokerName, host, port string) error {
 	code, body, err := askRoute(namesrv, brokerName)
 	if err != nil {
 		return fmt.Errorf("name server %s: %w", namesrv, err)
 	}
-	if code != 0 || !strings.Contains(body, `"`+brokerAddr+`"`) {
-		return fmt.Errorf("name server %s does not route %s to %s yet (code %d)", namesrv, brokerName, brokerAddr, code)
+	if code != 0 || !strings.Contains(body, `"`+net.JoinHostPort(host, port)+`"`) && !strings.Contains(body, `"`+host+":"+port+`"`) {
+		return fmt.Errorf("name server %s does not route %s to %s, port %s, yet (code %d)", namesrv, brokerName, host, port, code)
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ type process struct {
 	kind      Kind
 	role      string // "namesrv" or "broker"
 	args      []string
+	jvm       []string     // more flags for a JVM
 	ready     func() error // nil when the server serves
 
 	cmd    *exec.Cmd
@@ -96,7 +97,7 @@ func (p *process) launch() error {
 	var cmd *exec.Cmd
 	var err error
 	if p.kind == Official {
-		cmd, err = officialCommand(p.role, p.dir, p.args)
+		cmd, err = officialCommand(p.role, p.dir, p.jvm, p.args)
 	} else {
 		cmd, err = rocketdCommand(p.role, p.args)
 	}

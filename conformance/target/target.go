@@ -43,6 +43,8 @@ func Selected() (Kind, error) {
 
 // Options describe a cluster. The zero value is one name server and one broker "broker-a" in "DefaultCluster".
 type Options struct {
+	// Kind is what name servers and brokers run as; "" = Selected.
+	Kind Kind
 	// Brokers to start, in this order; nil = one with the defaults.
 	Brokers []BrokerOptions
 	// NameServers is how many name servers run; 0 = 1. Every broker registers with all.
@@ -53,10 +55,14 @@ type Options struct {
 
 // BrokerOptions describe one broker.
 type BrokerOptions struct {
+	// Kind is what this broker runs as; "" = as the cluster.
+	Kind Kind
 	// Name and Cluster default to "broker-a", "broker-b" … and "DefaultCluster".
 	Name, Cluster string
 	// Conf holds broker.conf keys, the same for both kinds; they override the harness' own (broker.go).
 	Conf map[string]string
+	// JVM holds more flags for the official broker's JVM.
+	JVM []string
 	// StoreDir is storePathRootDir; "" = a fresh folder, removed with the target.
 	StoreDir string
 }
@@ -95,9 +101,11 @@ func Start(tb testing.TB, o Options) *Target {
 
 // StartMain is Start for a TestMain, which must call Close itself.
 func StartMain(o Options) (_ *Target, err error) {
-	kind, err := Selected()
-	if err != nil {
-		return nil, err
+	kind := o.Kind
+	if kind == "" {
+		if kind, err = Selected(); err != nil {
+			return nil, err
+		}
 	}
 	dir, err := os.MkdirTemp("", "conformance-"+string(kind)+"-")
 	if err != nil {
@@ -193,7 +201,7 @@ func (t *Target) Close() error {
 }
 
 func (t *Target) end(p *process) error {
-	if t.Kind == Official {
+	if p.kind == Official {
 		return p.kill()
 	}
 	return p.stop()

@@ -1,0 +1,201 @@
+//go:build conformance
+
+package disk
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"rocketd/conformance/target"
+	"rocketd/conformance/wire"
+)
+
+// era is one server's turn on the directory.
+type era struct {
+	kind       target.Kind
+	kill       bool  // it ends by kill -9
+	v6         bool  // its store host is ::1
+	start, end int64 // ms
+}
+
+// turns is one directory on which servers take turns.
+type turns struct {
+	t      *testing.T
+	broker *target.Broker
+	l      *ledger
+	sz     sizes
+	scale  int // how many messages of a kind
+	// Settings as the last server had them; nil before the first.
+	topics, groups map[string]any
+}
+
+func createTopic(topic string, queues int) *wire.Frame {
+	n := strconv.Itoa(queues)
+	return wire.Request(17, "topic", topic, "defaultTopic", "TBW102", "readQueueNums", n, "writeQueueNums", n, "perm", "6",
+		"topicFilterType", "SINGLE_TAG", "topicSysFlag", "0", "order", "false")
+}
+
+// createGroup makes a subscription group by UPDATE_AND_CREATE_SUBSCRIPTIONGROUP.
+func createGroup(t *testing.T, group string) *wire.Frame {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"groupName": group, "consumeEnable": true, "consumeFromMinEnable": true, "consumeBroadcastEnable": true,
+		"retryQueueNums": 1, "retryMaxTimes": 16, "brokerId": 0, "whichBrokerWhenConsumeSlowly": 1, "notifyConsumerIdsChangedEnable": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wire.Request(200).WithBody(body)
+}
+
+// heartbeat is that of one consumer: it makes the group and its retry topic.
+func heartbeat(t *testing.T, group string) *wire.Frame {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"clientID": "127.0.0.1@disk", "producerDataSet": []any{}, "consumerDataSet": []any{map[string]any{
+		"groupName": group, "consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING", "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET",
+		"subscriptionDataSet": []any{}, "unitMode": false}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wire.Request(34).WithBody(body)
+}
+
+// begin starts a server and checks that all is as the one before left it.
+func (r *turns) begin(e *era) *server {
+	t := r.t
+	t.Helper()
+	host := "127.0.0.1"
+	if e.v6 = e.v6 && hasIPv6(); e.v6 {
+		host = "::1"
+	}
+	if err := r.broker.Configure(map[string]string{"brokerIP1": host}); err != nil {
+		t.Fatal(err)
+	}
+	r.broker.RunAs(e.kind)
+	e.start = millis()
+	r.l.eras = append(r.l.eras, e)
+	if r.broker.Pid() == 0 { // the first one runs already
+		if err := r.broker.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := connect(t, r.broker)
+	lap := func(string) {}
+	if testing.Verbose() {
+		at := time.UnixMilli(e.start)
+		lap = func(what string) { t.Logf("%s: %d ms", what, time.Since(at).Milliseconds()); at = time.Now() }
+	}
+	lap("start")
+	if r.topics != nil {
+		sameTable(t, "topics", s.table(21, "topicConfigTable"), r.topics)
+		sameTable(t, "groups", s.table(201, "subscriptionGroupTable"), r.groups)
+		r.checkOffsets(s)
+	}
+	r.l.readAgain(s)
+	lap("read again")
+	r.l.settle(s)
+	lap("settle")
+	if n := r.l.dropUnacknowledged(); n > 0 {
+		t.Logf("%d messages that were not acknowledged before the kill are not stored", n)
+	}
+	r.l.checkIndex(s)
+	lap("index")
+	r.l.checkViews(s, e.kind == target.Rocketd)
+	return s
+}
+
+// sameTable compares settings. What a server makes at its start may be new.
+func sameTable(t *testing.T, what string, got, want map[string]any) {
+	t.Helper()
+	for k, w := range want {
+		if !reflect.DeepEqual(got[k], w) {
+			t.Errorf("%s: %s is %v, was %v", what, k, got[k], w)
+		}
+	}
+	for k := range got {
+		if want[k] == nil && !slices.Contains(madeAtStart, k) {
+			t.Errorf("%s: %s is new: %v", what, k, got[k])
+		}
+	}
+}
+
+// madeAtStart are topics that the official server makes some time after its start.
+var madeAtStart = []string{"RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC"}
+
+func (r *turns) checkOffsets(s *server) {
+	r.t.Helper()
+	for at, want := range r.l.offsets {
+		var group, topic, queueId string
+		if _, err := fmt.Sscan(at, &group, &topic, &queueId); err != nil {
+			r.t.Fatal(err)
+		}
+		if got := s.number("offset", wire.Request(14, "consumerGroup", group, "topic", topic, "queueId", queueId)); got != want {
+			r.t.Errorf("offset of %s is %d, was %d", at, got, want)
+		}
+	}
+}
+
+// end ends a server and checks the files that it leaves. last are messages on the way while it is killed.
+func (r *turns) end(s *server, e *era, last []outgoing) {
+	t := r.t
+	t.Helper()
+	r.topics, r.groups = s.table(21, "topicConfigTable"), s.table(201, "subscriptionGroupTable")
+	if e.kill {
+		r.killDuring(s, last)
+	} else if err := r.broker.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	e.end = millis()
+	s.hangUp()
+	saved := savedOffsets(t, r.broker.StoreDir)
+	if !e.kill {
+		for at, want := range r.l.offsets {
+			if saved[at] != want {
+				t.Errorf("consumerOffset.json has %d for %q, committed is %d", saved[at], at, want)
+			}
+		}
+	}
+	maps.DeleteFunc(r.l.offsets, func(at string, _ int64) bool { _, ok := saved[at]; return !ok })
+	for at := range r.l.offsets {
+		r.l.offsets[at] = saved[at]
+	}
+	r.l.checkFiles(t, r.broker.StoreDir, r.sz, e.kill)
+}
+
+// killDuring kills the server when it has acknowledged a third of the messages.
+func (r *turns) killDuring(s *server, last []outgoing) {
+	t := r.t
+	t.Helper()
+	sending := sender{server: s, l: r.l}
+	pending := sending.start(last)
+	killed, acked := false, 0
+	for i, o := range last {
+		if answer, err := pending[i].Wait(patience); err == nil {
+			acked++
+			sending.answered(o, answer)
+		} else if !killed {
+			t.Fatalf("a message is not answered: %v", err)
+		}
+		if i == len(last)/3 {
+			if err := r.broker.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			killed = true
+		}
+	}
+	t.Logf("%d of %d messages were acknowledged before the kill", acked, len(last))
+}
+
+// commit commits an offset for each queue of a topic.
+func (r *turns) commit(s *server, group, topic string) {
+	for q := range r.l.topics[topic] {
+		p := place{topic, int32(q)}
+		offset := int64(len(r.l.queues[p]))
+		s.done(p.request(15).Set("consumerGroup", group).Set("commitOffset", strconv.FormatInt(offset, 10)))
+		r.l.offsets[fmt.Sprintf("%s %s %d", group, topic, q)] = offset
+	}
+}
