@@ -30,11 +30,17 @@ func main() { os.Exit(run(os.Args, os.Stdout, os.Stderr)) }
 // run is main without the process: it returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	app := newApp(stdout, stderr, time.Now())
-	err := app.Run(named(args))
+	err := app.Run(flagsFirst(app, named(args)))
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(stderr, "rocketd: %v\n", err)
+	if text := err.Error(); text != "" {
+		fmt.Fprintf(stderr, "rocketd: %s\n", text)
+	}
+	var known *exit
+	if errors.As(err, &known) {
+		return known.code
+	}
 	var usage *usageError
 	if errors.As(err, &usage) {
 		return exitUsage
@@ -54,6 +60,51 @@ func named(args []string) []string {
 		return append([]string{args[0], c}, args[1:]...)
 	}
 	return args
+}
+
+// flagsFirst puts the flags of a command below another before its arguments, where alone the parser looks for them:
+// `rocketd store dump DIR --limit 5` is what people type.
+func flagsFirst(app *cli.App, args []string) []string {
+	if len(args) < 3 {
+		return args
+	}
+	above := app.Command(args[1])
+	if above == nil || len(above.Subcommands) == 0 {
+		return args
+	}
+	var command *cli.Command
+	for _, c := range above.Subcommands {
+		if c.HasName(args[2]) {
+			command = c
+		}
+	}
+	if command == nil {
+		return args
+	}
+	valued := map[string]bool{}
+	for _, f := range command.Flags {
+		if _, plain := f.(*cli.BoolFlag); !plain {
+			for _, name := range f.Names() {
+				valued[name] = true
+			}
+		}
+	}
+	flags, words := args[:3:3], []string{}
+	for rest := args[3:]; len(rest) > 0; rest = rest[1:] {
+		name := strings.TrimLeft(rest[0], "-")
+		switch {
+		case rest[0] == "--":
+			return append(append(flags, words...), rest[1:]...)
+		case name == rest[0] || name == "":
+			words = append(words, rest[0])
+		case valued[name] && len(rest) > 1:
+			flags = append(flags, rest[0], rest[1])
+			rest = rest[1:]
+		default:
+			flags = append(flags, rest[0])
+		}
+	}
+	return append(flags, words...)
 }
 
 // usageError is a command line that makes no sense.

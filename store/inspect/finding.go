@@ -27,7 +27,7 @@ const (
 	IndexMissing      = "index-missing"       // there are records with keys and no index files
 	IndexFileSize     = "index-file-size"     // a file has another size than slots and entries make it
 	IndexHeader       = "index-header"        // a header does not agree with the entries
-	IndexEntry        = "index-entry"         // an entry of no record with such a key, or out of order
+	IndexEntryWrong   = "index-entry"         // an entry of no record with such a key, or out of order
 	IndexChain        = "index-chain"         // an entry, or slot, does not lead to the one that it should
 	KeyMissing        = "key-missing"         // a key of a record is not in the index
 	ConfigFile        = "config-file"         // a file of configuration is damaged

@@ -175,7 +175,7 @@ func (c *indexCheck) entry(e placedEntry, text string) {
 		c.v.stale++
 		return
 	}
-	c.add(Finding{Kind: IndexEntry, File: c.v.d.short(e.f.path), Offset: c.v.d.index.entryAt(e.k), PhyOffset: &e.PhyOffset, Text: fmt.Sprintf("entry %d: %s", e.k, text)})
+	c.add(Finding{Kind: IndexEntryWrong, File: c.v.d.short(e.f.path), Offset: c.v.d.index.entryAt(e.k), PhyOffset: &e.PhyOffset, Text: fmt.Sprintf("entry %d: %s", e.k, text)})
 }
 
 // stray judges an entry to which no record belongs.

@@ -130,6 +130,7 @@ type logReader struct {
 	end    int64 // offset behind the last readable byte
 	buf    []byte
 	at     int64 // offset of the first byte in buf
+	step   int   // bytes that are read at once
 	onRead func(offset int64)
 }
 
@@ -139,7 +140,7 @@ func (d *Dir) readLog(i int) (*logReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &logReader{file: file, path: f.path, start: f.start, end: d.log.readable(i)}, nil
+	return &logReader{file: file, path: f.path, start: f.start, end: d.log.readable(i), step: readStep}, nil
 }
 
 // bytes returns what is in memory from offset on: need bytes at least, unless the file ends before.
@@ -151,7 +152,7 @@ func (r *logReader) bytes(offset int64, need int) ([]byte, error) {
 	if offset >= r.end {
 		return nil, nil
 	}
-	size := int(min(int64(max(need, readStep)), r.end-offset))
+	size := int(min(int64(max(need, r.step)), r.end-offset))
 	if cap(r.buf) < size {
 		r.buf = make([]byte, size)
 	}

@@ -23,9 +23,15 @@ const (
 // queueCheck is what the log told about one queue. Positions are queue offsets.
 type queueCheck struct {
 	first, next int64 // of the records met; first -1: none
-	gaps        []span
+	gaps        []gap
 	suspects    []suspect
 	restarts    int
+}
+
+// gap is queue offsets of which the log has no records; at is the log offset of the record behind it.
+type gap struct {
+	span
+	at int64
 }
 
 // suspect is a range of queue offsets whose records have not the entries that they should, for one reason. It is
@@ -112,9 +118,7 @@ func (v *verify) expect(q *queue, n, at int64, size int32, tags, storeTimestamp 
 	case n < c.next:
 		c.restart(n)
 	case n > c.next:
-		f := v.logFinding(QueueOffsets, at, fmt.Sprintf("the log has no records for the %d queue offsets before this one, from %d on", n-c.next, c.next))
-		v.report.add(v.ofQueue(f, q, n))
-		c.gaps = append(c.gaps, span{c.next, n})
+		c.gaps = append(c.gaps, gap{span{c.next, n}, at})
 	}
 	c.next = n + 1
 	e, ok, err := v.d.entry(q, n)
@@ -292,11 +296,33 @@ func (v *verify) unasked(q *queue) error {
 		return err
 	}
 	for _, g := range c.gaps {
-		if err := v.strays(q, g.from, g.to, false); err != nil {
+		if err := v.gap(q, g); err != nil {
 			return err
 		}
 	}
 	return v.strays(q, c.next, c.next, true)
+}
+
+// gap judges queue offsets without records. Where the queue has blank entries for them the loss has been dealt with: at
+// the time, by a broker or a repair.
+func (v *verify) gap(q *queue, g gap) error {
+	if v.isPending(g.at) {
+		return nil
+	}
+	for k := g.from; k < g.to; k++ {
+		e, ok, err := v.d.entry(q, k)
+		if err != nil {
+			return err
+		}
+		if ok && e.IsBlank() {
+			continue
+		}
+		f := v.logFinding(QueueOffsets, g.at, fmt.Sprintf("the log has no records for the %d queue offsets before this one, from %d on", g.to-g.from, g.from))
+		v.report.add(v.ofQueue(f, q, g.to))
+		return v.strays(q, g.from, g.to, false)
+	}
+	v.lost += g.to - g.from
+	return nil
 }
 
 // strays reports what stands in [from, to) and is neither blank nor the entry of a record that has expired. With behind

@@ -7,7 +7,7 @@ import (
 	"rocketd/protocol/message"
 )
 
-// span is a part of the log, [from, to).
+// span is a part of the log, [from, to), or of a queue.
 type span struct{ from, to int64 }
 
 // visitor is told what a scan of the log meets, in the order of the log. Its funcs may be nil; their errors end the scan.

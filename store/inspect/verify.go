@@ -23,22 +23,29 @@ type verify struct {
 	recoverFrom int64 // what is behind this may lack in queues and index; math.MaxInt64: nothing may
 	pending     int64 // records that lack
 	stale       int64 // entries that the next start drops
+	lost        int64 // queue offsets whose messages were lost in the past
 
 	config configData
 	index  indexCheck
 	scan   scanned
+	newest int64 // store timestamp met so far
 }
 
 // damage is what Verify tells Repair.
 type damage struct {
-	scan       scanned
-	holes      []span // in the log, with records behind
-	badBodies  []span // records whose checksum is wrong
+	holes      []hole // in the log, with records behind
+	badBodies  []hole // records whose checksum is wrong
 	missing    []span // files of the log
 	queues     []*queue
 	index      bool
 	configs    []configFile // that have a good .bak
 	checkpoint bool
+}
+
+// hole is a part of the log that is no good, and the store timestamp that a record in its place would have.
+type hole struct {
+	span
+	timestamp int64
 }
 
 // Verify looks through the whole store. limit is how many findings of each kind the report holds, 0 is DefaultFindings.
@@ -84,7 +91,9 @@ func (d *Dir) verify(limit int) (*verify, error) {
 	if v.stale > 0 {
 		r.note("%d entries of queues or index will be dropped, or made again, by the next start", v.stale)
 	}
-	v.damage.scan = v.scan
+	if v.lost > 0 {
+		r.note("%d queue offsets have blank entries and no messages: these were lost, which was dealt with", v.lost)
+	}
 	return v, nil
 }
 
@@ -176,7 +185,7 @@ func (v *verify) checkRecords() error {
 			if cause == "" {
 				cause = "no record"
 			}
-			v.damage.holes = append(v.damage.holes, s)
+			v.damage.holes = append(v.damage.holes, hole{s, max(0, v.newest)})
 			v.report.add(v.logFinding(RecordDamaged, s.from, fmt.Sprintf("%d bytes hold no record (%s); there are records behind them", s.to-s.from, cause)))
 			return nil
 		},
@@ -212,12 +221,13 @@ func (v *verify) checkRecords() error {
 
 // record checks one record.
 func (v *verify) record(at int64, r message.Record, crc error) error {
+	v.newest = max(v.newest, r.StoreTimestamp())
 	if crc != nil {
 		f := v.logFinding(RecordCRC, at, strings.TrimPrefix(crc.Error(), "message: "))
 		id, n := r.QueueId(), r.QueueOffset()
 		f.Topic, f.QueueId, f.QueueOffset = strings.Clone(r.Topic()), &id, &n
 		v.report.add(f)
-		v.damage.badBodies = append(v.damage.badBodies, span{at, at + int64(r.Size())})
+		v.damage.badBodies = append(v.damage.badBodies, hole{span{at, at + int64(r.Size())}, r.StoreTimestamp()})
 	}
 	if err := v.index.record(at, r); err != nil {
 		return err
