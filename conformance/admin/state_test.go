@@ -39,7 +39,7 @@ func consumerProgress(t *testing.T, k kit) {
 			t.Errorf("consumerProgress -g AdminGroup lacks %q:\n%s", want, out)
 		}
 	}
-	out = k.eventually(t, func(out string) bool {
+	k.eventually(t, func(out string) bool {
 		return strings.Contains(out, "Diff Total: 0") && strings.Count(out, "AdminTopic") == 4
 	}, "consumerProgress", "-g", "AdminOnline")
 	k.fails(t, "CODE: 17  DESC: No topic route info in name server for the topic: %RETRY%AdminNoGroup", "consumerProgress", "-g", "AdminNoGroup")
