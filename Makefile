@@ -30,6 +30,7 @@ fmt: ## format the Go sources
 
 tidy: ## tidy go.mod of the product and of the client cases
 	$(GO) mod tidy
+	cd conformance/client && $(GO) mod tidy && $(GO) mod tidy -modfile=go.newest.mod
 
 check: ## gofmt, vet, staticcheck, unit tests and house rules; needs nothing but Go
 	@files=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$files" ]; then echo "gofmt: run make fmt:"; echo "$$files"; exit 1; fi
