@@ -24,6 +24,8 @@ type messagePath struct {
 	delay  atomic.Pointer[delay.Delay] // made at Start
 	cold   *coldPulls                  // made at New
 	env    atomic.Pointer[sendEnv]     // what sends take from the configuration in force
+
+	stopping atomic.Bool // held pulls have been answered, none is held any more
 }
 
 // Bounds of held pulls: how many at once, and how often the official scan looks at them.
@@ -73,7 +75,10 @@ func (b *Broker) startPath() error {
 
 // answerHeld answers every held pull with PULL_NOT_FOUND and its own offset as nextBeginOffset, and holds none
 // from now on. Called by Close, before the ports close. It never waits for a peer.
-func (b *Broker) answerHeld(context.Context) { b.path.held.Close() }
+func (b *Broker) answerHeld(context.Context) {
+	b.path.stopping.Store(true)
+	b.path.held.Close()
+}
 
 // closePath ends the message path's goroutines and saves its state; the store is still open. Called by Close.
 func (b *Broker) closePath() error {

@@ -288,6 +288,17 @@ func TestHeldPullsEnd(t *testing.T) {
 	}
 }
 
+// TestPullsOfAStoppingBroker: once held pulls have been answered, one that would be held is told to come back later.
+func TestPullsOfAStoppingBroker(t *testing.T) {
+	b := startPathBroker(t, nil)
+	b.send("T", 0, "", "0")
+	b.stored("T", 0, 0, 1)
+	b.answerHeld(t.Context())
+	check(t, "would be held", b.ask(protocol.PullMessage, held("T", 0, 1, 60_000), nil), protocol.ServiceNotAvailable, "the broker is stopping", []string{}...)
+	check(t, "does not ask to be held", b.ask(protocol.PullMessage, pullHeader("T", 0, 1), nil), protocol.PullNotFound, "OFFSET_OVERFLOW_ONE", pullFields...)
+	check(t, "finds messages", b.ask(protocol.PullMessage, held("T", 0, 0, 60_000), nil), protocol.Success, "FOUND", pullFields...)
+}
+
 // TestLongPollRace lets a producer and consumers run against each other: no message may wait for a scan.
 func TestLongPollRace(t *testing.T) {
 	b := startPathBroker(t, nil)
