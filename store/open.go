@@ -48,8 +48,9 @@ type Store struct {
 	lastRecord atomic.Int64 // log offset of the last record dispatched; stored before dispatched
 	lastStored atomic.Int64 // store timestamp of the last record dispatched
 
-	// Flusher. What the checkpoint file says now.
+	// Flusher. What the checkpoint file says now; remade: recovery has made entries that are in memory only.
 	checkpoint checkpoint
+	remade     bool
 
 	// Cleaner.
 	clean cleanState
@@ -242,7 +243,14 @@ func (s *Store) abandon() error {
 // Start begins flushing, dispatching and cleaning.
 func (s *Store) Start() {
 	s.log.Start()
-	s.flusher.start(s.flushLoop)
+	s.flusher.start(func(stop <-chan struct{}) {
+		if s.remade {
+			if err := s.saveCheckpoint(); err != nil {
+				s.o.Log.Error("the checkpoint after recovery was not written; it is tried again", "error", err)
+			}
+		}
+		s.flushLoop(stop)
+	})
 	s.dispatcher.start(s.dispatchLoop)
 	s.cleaner.start(s.cleanLoop)
 }

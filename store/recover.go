@@ -20,6 +20,7 @@ import (
 //     After a crash where our last checkpoint says that everything before is durable; without one, at the newest file
 //     whose first record is 3 s older than the official checkpoint. Not later than the newest record that the queues
 //     know: queues that were removed are rebuilt.
+//     If the checkpoint says that queues and index have more than what is before, it is taken back first.
 //  4. After a crash queues and index lose what they have from that offset on.
 //  5. Each record found is dispatched. The first invalid one ends the log.
 //  6. Entries behind that end are dropped; an index that lacks is made from the whole log.
@@ -36,12 +37,18 @@ func (s *Store) recover(crashed bool) error {
 	}
 	from, own := s.recoverFrom(crashed)
 	s.recoveredFrom = from
+	if err := s.lowerCheckpoint(from); err != nil {
+		return err
+	}
 	if crashed {
 		if err := s.cutDerived(from); err != nil {
 			return err
 		}
 	}
 	reindexFrom, err := s.indexStart(from, crashed, own)
+	if err == nil && reindexFrom < from {
+		err = s.lowerCheckpoint(reindexFrom)
+	}
 	if err != nil {
 		return err
 	}
@@ -107,6 +114,49 @@ func (s *Store) recoverFrom(crashed bool) (from int64, own bool) {
 		from = s.fileStart(known)
 	}
 	return from, own
+}
+
+// lowerCheckpoint makes the checkpoint file say no more than that queues and index hold what is before a record: what
+// comes behind is made again and stays in memory for a while. Who starts after a kill in that while, the official broker
+// too, would else take it for durable and leave it out. The abort file makes that start look.
+func (s *Store) lowerCheckpoint(from int64) error {
+	stored := s.firstStored(from)
+	if stored == 0 {
+		return nil // there is nothing to be made again
+	}
+	s.remade = true
+	c := s.checkpoint
+	c.physicMsgTimestamp = min(c.physicMsgTimestamp, stored-1)
+	c.logicsMsgTimestamp = min(c.logicsMsgTimestamp, stored-1)
+	c.indexMsgTimestamp = min(c.indexMsgTimestamp, stored-1)
+	if c.dispatched > from {
+		c.dispatched, c.lastRecord = noCheckpoint.dispatched, noCheckpoint.lastRecord
+	}
+	if c == s.checkpoint {
+		return nil
+	}
+	if err := s.writeAbort(); err != nil {
+		return err
+	}
+	if err := writeCheckpoint(s.o.FS, s.path("checkpoint"), s.Config().StorePathRootDir, c); err != nil {
+		return err
+	}
+	s.checkpoint = c
+	return nil
+}
+
+// firstStored is the store timestamp of the first record at or behind an offset where one begins, or a file's blank
+// one; 0 when there is none.
+func (s *Store) firstStored(from int64) int64 {
+	if t := s.storeTime(from); t != 0 {
+		return t
+	}
+	for _, f := range s.log.FileStarts() {
+		if f.Offset > from {
+			return f.FirstTimestamp
+		}
+	}
+	return 0
 }
 
 // destroyDerived removes queues and index, which refer to a log that is no longer there.
