@@ -76,6 +76,9 @@ func (r *turns) begin(e *era) *server {
 		t.Fatal(err)
 	}
 	r.broker.RunAs(e.kind)
+	if e.kind == target.Official {
+		removeCutOff(t, r.broker.StoreDir)
+	}
 	e.start = millis()
 	r.l.eras = append(r.l.eras, e)
 	if r.broker.Pid() == 0 { // the first one runs already
