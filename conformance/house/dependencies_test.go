@@ -12,8 +12,8 @@ import (
 var reasons = map[string]string{
 	"github.com/cloudwego/netpoll":            "framing and connections: epoll without a goroutine for each idle connection",
 	"github.com/json-iterator/go":             "JSON bodies and headers beyond the fast path",
+	"github.com/modern-go/reflect2":           "json-iterator's own view of types, which its encoders are handed",
 	"github.com/urfave/cli/v2":                "command line",
-	"github.com/magiconair/properties":        "reading Java properties files (broker.conf)",
 	"github.com/HdrHistogram/hdrhistogram-go": "latency percentiles of the bench",
 	"go.uber.org/goleak":                      "tests: no goroutine is left behind",
 	"pgregory.net/rapid":                      "tests: properties over random inputs",
