@@ -193,6 +193,9 @@ func TestAllocations(t *testing.T) {
 	out := make([]byte, 0, 1024)
 	answer := NewResponse(Success, "", &boundSend)
 	answer.SetField("MSG_REGION", "DefaultRegion")
+	if err := DecodeHeader(JSON, string(raw), &c); err != nil { // for "bind", which may be the first
+		t.Fatal(err)
+	}
 	for name, tt := range map[string]struct {
 		most float64
 		f    func()
