@@ -71,7 +71,7 @@ func (d *Dir) openIndex() error {
 	c := store.DefaultConfig("")
 	x.slots, x.entries = int32(c.MaxHashSlotNum), int32(c.MaxIndexNum)
 	size := commonSize(sizes)
-	if len(x.files) == 0 || size == x.fileSize() {
+	if size == x.fileSize() || len(x.files) == 0 && d.log.defaultSize() {
 		return nil
 	}
 	x.slots, x.entries = 0, 0

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rocketd/protocol/message"
+	"rocketd/store"
 	"rocketd/store/segment"
 	"rocketd/store/vfs"
 )
@@ -82,6 +83,11 @@ func (l *commitLog) guessSize(sizes map[int64]int) int64 {
 		return step
 	}
 	return size
+}
+
+// defaultSize tells whether the files have the default size; then other files without a witness will have theirs too.
+func (l *commitLog) defaultSize() bool {
+	return len(l.files) == 0 || l.fileSize == int64(store.DefaultConfig("").MappedFileSizeCommitLog)
 }
 
 // min is the first offset, end that behind the last file.
@@ -231,9 +237,8 @@ func (r *logReader) record(offset int64) (rec message.Record, crc, err error) {
 
 var magicCode = binary.BigEndian.AppendUint32(nil, message.MagicCode)
 
-// next finds the first record at or behind an offset that is not older than storeTimestamp; -1 when there is none.
-// What is older was left by a log that ended here once and was not zeroed, as the official broker leaves it.
-func (r *logReader) next(offset, storeTimestamp int64) (int64, error) {
+// next finds the first record at or behind an offset that wanted takes; -1 when there is none.
+func (r *logReader) next(offset int64, wanted func(at int64, rec message.Record) (bool, error)) (int64, error) {
 	for offset < r.end {
 		b, err := r.bytes(offset, message.MinRecordSize)
 		if err != nil {
@@ -249,10 +254,12 @@ func (r *logReader) next(offset, storeTimestamp int64) (int64, error) {
 		}
 		offset += int64(i)
 		rec, _, err := r.record(offset)
-		if err == nil && rec.StoreTimestamp() >= storeTimestamp {
-			return offset, nil
-		}
-		if err != nil && !errors.As(err, new(*notRecord)) {
+		if err == nil {
+			ok, err := wanted(offset, rec)
+			if ok || err != nil {
+				return offset, err
+			}
+		} else if !errors.As(err, new(*notRecord)) {
 			return -1, err
 		}
 		offset++

@@ -356,6 +356,7 @@ func (v *verify) strays(q *queue, from, to int64, behind bool) error {
 			v.stale++
 			continue
 		}
+		v.beyond = v.beyond || valid(e) && !e.IsBlank() && e.PhyOffset >= v.scan.end
 		if n++; at < 0 {
 			at, first = k, e
 		}

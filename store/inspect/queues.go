@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"rocketd/store"
 	"rocketd/store/consumequeue"
 )
 
@@ -24,6 +25,7 @@ const (
 type queueTable struct {
 	dir     string
 	perFile int64 // entries of a file
+	known   bool  // perFile is that of the broker, and no mere default
 	byTopic map[string]map[int32]*queue
 	stray   []string // names that are no queue's
 
@@ -74,8 +76,9 @@ func (d *Dir) openQueues() error {
 	if c := d.o.Config; c != nil {
 		size = int64(c.MappedFileSizeConsumeQueue)
 	}
+	t.known = size > 0 || d.log.defaultSize()
 	if t.perFile = (size + consumequeue.EntrySize - 1) / consumequeue.EntrySize; t.perFile == 0 {
-		t.perFile = 300_000
+		t.perFile = int64(store.DefaultConfig("").MappedFileSizeConsumeQueue) / consumequeue.EntrySize
 	}
 	t.each(func(q *queue) bool {
 		all := q.files

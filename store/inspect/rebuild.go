@@ -23,6 +23,10 @@ func (p *repair) rebuildQueues(v *verify) {
 		return
 	}
 	size := v.d.queues.perFile * consumequeue.EntrySize
+	if !v.d.queues.known {
+		p.note(Step{What: "leave", File: "consumequeue", Text: "no file tells the size of queue files; give broker.conf with -c, or leave the queues to the next start"})
+		return
+	}
 	if p.r.DryRun {
 		for _, q := range v.damage.queues {
 			p.step(p.rebuilt(v, q, size), nil)
@@ -166,7 +170,11 @@ func (p *repair) swapQueue(v *verify, q *queue, made string) error {
 // rebuildIndex makes the index anew from the log.
 func (p *repair) rebuildIndex(v *verify) {
 	x := &v.d.index
-	if !v.damage.index || x.slots == 0 {
+	if !v.damage.index {
+		return
+	}
+	if x.slots == 0 {
+		p.note(Step{What: "leave", File: "index", Text: "no file tells the size of index files; give broker.conf with -c, or leave the index to the next start"})
 		return
 	}
 	s := Step{What: "rebuild", File: v.d.short(x.dir), Text: fmt.Sprintf("made anew from the log, in files of %d slots and %d entries", x.slots, x.entries)}

@@ -132,6 +132,11 @@ func (p *repair) step(s Step, do func() error) {
 			p.failed = fmt.Errorf("%s %s: %w", s.What, s.File, err)
 		}
 	}
+	p.note(s)
+}
+
+// note tells a step.
+func (p *repair) note(s Step) {
 	p.report.Steps = append(p.report.Steps, s)
 	if p.r.Step != nil {
 		p.r.Step(s)

@@ -48,7 +48,7 @@ type logScan struct {
 }
 
 // scan visits the log from the first record at or behind an offset. A place that is no record does not end it when a
-// record stands behind that is not older than those before: see logReader.next.
+// record that belongs to the log stands behind: see live.
 func (d *Dir) scan(from int64, stage string, v visitor) (scanned, error) {
 	s := &logScan{d: d, v: v, stage: stage}
 	s.scanned = scanned{end: max(from, d.log.min()), file: -1}
@@ -90,7 +90,7 @@ func (s *logScan) run(from int64) error {
 		at := start
 		if i == first && from > start {
 			var err error
-			if at, err = s.reader.next(from, math.MinInt64); err != nil {
+			if at, err = s.reader.next(from, anyRecord); err != nil {
 				return err
 			}
 			if at < 0 {
@@ -99,7 +99,7 @@ func (s *logScan) run(from int64) error {
 		}
 		for {
 			if open != nil { // is there anything behind the damage?
-				next, err := s.reader.next(at, s.last)
+				next, err := s.reader.next(at, s.live)
 				if err != nil {
 					return err
 				}
@@ -127,6 +127,38 @@ func (s *logScan) run(from int64) error {
 		s.end, s.cause = open.from, cause
 	}
 	return nil
+}
+
+// anyRecord takes every record.
+func anyRecord(int64, message.Record) (bool, error) { return true, nil }
+
+// live tells whether a record behind damage belongs to the log. One that is older than those before the damage was left
+// by a log that ended here once and was not zeroed, as the official broker leaves it.
+func (s *logScan) live(at int64, r message.Record) (bool, error) {
+	if r.StoreTimestamp() < s.last {
+		return false, nil
+	}
+	return s.d.belongs(at, r)
+}
+
+// belongs tells whether a record that stands behind damage is one of a log that was closed in order: recovery may have
+// ended the log at the damage before, and nothing was zeroed since.
+func (d *Dir) belongs(at int64, r message.Record) (bool, error) {
+	if d.abort || d.running {
+		return true, nil // that is what the next start will decide
+	}
+	if own := d.checkpoint.Dispatched; own >= 0 {
+		return at < own, nil
+	}
+	if !message.Queued(r.SysFlag()) {
+		return false, nil // one that is queued follows, or not
+	}
+	q := d.queues.find(r.Topic(), r.QueueId())
+	if q == nil || len(q.files) == 0 {
+		return true, nil // there is nothing that could say so
+	}
+	e, ok, err := d.entry(q, r.QueueOffset())
+	return ok && e.PhyOffset == at, err
 }
 
 // open makes a file the one that is read.

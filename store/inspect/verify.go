@@ -29,6 +29,7 @@ type verify struct {
 	index  indexCheck
 	scan   scanned
 	newest int64 // store timestamp met so far
+	beyond bool  // someone knows of records behind the end of the log
 }
 
 // damage is what Verify tells Repair.
@@ -78,7 +79,7 @@ func (d *Dir) verify(limit int) (*verify, error) {
 	} else if d.abort {
 		v.report.note("the broker was not stopped in order: the next start recovers from log offset %d on", v.recoverFrom)
 	}
-	for _, check := range []func() error{v.checkConfig, v.checkLogFiles, v.checkRecords, v.checkQueues, v.checkIndex, v.checkCheckpoint, v.checkOffsets} {
+	for _, check := range []func() error{v.checkConfig, v.checkLogFiles, v.checkRecords, v.checkQueues, v.checkIndex, v.checkTail, v.checkCheckpoint, v.checkOffsets} {
 		if err := check(); err != nil {
 			return nil, err
 		}
@@ -205,13 +206,24 @@ func (v *verify) checkRecords() error {
 	if err != nil {
 		return err
 	}
-	s := &v.scan
-	if s.dirty.to > s.dirty.from {
+	return nil
+}
+
+// checkTail judges what stands behind the end of the log. After an orderly stop it is left of an earlier recovery, unless
+// someone knows of records there.
+func (v *verify) checkTail() error {
+	s, d := &v.scan, v.d
+	if own := d.checkpoint.Dispatched; own >= 0 && own != s.end {
+		v.beyond = true
+	}
+	if n := s.dirty.to - s.dirty.from; n > 0 && !d.abort && !d.running && !v.beyond {
+		v.report.note("the %d bytes behind the end of the log, %d, are not all zeros: left of an earlier recovery, and harmless", n, s.end)
+	} else if n > 0 && !d.running {
 		cause := s.cause
 		if cause == "" {
 			cause = "zeros, then other bytes"
 		}
-		v.report.add(v.logFinding(TornTail, s.end, fmt.Sprintf("the log ends here, but %d bytes up to %d are not all zeros (%s)", s.dirty.to-s.dirty.from, s.dirty.to, cause)))
+		v.report.add(v.logFinding(TornTail, s.end, fmt.Sprintf("the log ends here, but %d bytes up to %d are not all zeros (%s)", n, s.dirty.to, cause)))
 	}
 	for _, i := range s.behindEnd {
 		v.report.add(v.logFinding(TornTail, d.log.files[i].start, fmt.Sprintf("the file lies behind the end of the log, %d, and is not empty", s.end)))
