@@ -92,7 +92,7 @@ func BenchmarkGet(b *testing.B) {
 				s.Put(run)
 			}
 			waitDispatched(b, s, run[31].End)
-			if err := s.queues.Flush(1 << 20); err != nil {
+			if err := s.flushDerived(1 << 20); err != nil {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()

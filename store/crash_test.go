@@ -98,7 +98,7 @@ func (h *history) work(s *Store, rounds int) {
 		h.put(s, newMessage("A", 0, 1000+n))
 		switch n % 4 {
 		case 1:
-			_ = s.queues.Flush(0)
+			_ = s.flushDerived(0)
 		case 3:
 			_ = s.saveCheckpoint()
 		}
@@ -237,10 +237,9 @@ func TestPowerCutsInARow(t *testing.T) {
 				h.put(s, newMessage("A", 0, rng.Int()), newMessage("A", 1, rng.Int()))
 				switch rng.Intn(5) {
 				case 0:
-					_ = s.queues.Flush(0)
+					_ = s.flushDerived(0)
 				case 1:
-					_ = s.queues.Flush(1000)
-					_, _ = s.index.Flush(false)
+					_ = s.flushDerived(1000)
 				case 2:
 					_ = s.saveCheckpoint()
 				}

@@ -6,7 +6,7 @@ import (
 )
 
 // checkpointBytes is how much log there may be behind the checkpoint: recovery after a crash dispatches that again.
-const checkpointBytes = 256 << 20
+const checkpointBytes = 128 << 20
 
 // flushLoop is the flusher of queues and index: it writes what is in memory, syncs what is worth it, and from time
 // to time everything, with the checkpoint.
@@ -29,10 +29,7 @@ func (s *Store) flushLoop(stop <-chan struct{}) {
 			thorough, tried = now, s.dispatched.Load()
 			err = s.saveCheckpoint()
 		} else {
-			err = s.queues.Flush(cfg.FlushConsumeQueueLeastPages)
-			if _, e := s.index.Flush(false); err == nil {
-				err = e
-			}
+			err = s.flushDerived(max(1, cfg.FlushConsumeQueueLeastPages))
 		}
 		switch {
 		case err != nil && !failing:
@@ -44,9 +41,22 @@ func (s *Store) flushLoop(stop <-chan struct{}) {
 	}
 }
 
+// flushDerived writes what queues and index have in memory, and syncs the queues that have so many pages to sync.
+func (s *Store) flushDerived(leastPages int) error {
+	s.flushing.Lock()
+	defer s.flushing.Unlock()
+	err := s.queues.Flush(leastPages)
+	if _, e := s.index.Flush(false); err == nil {
+		err = e
+	}
+	return err
+}
+
 // saveCheckpoint makes log, queues and index durable as far as they go now, then says so in the checkpoint file. After
 // damage there is no further checkpoint: the next start must begin at the last one.
 func (s *Store) saveCheckpoint() error {
+	s.flushing.Lock()
+	defer s.flushing.Unlock()
 	stored := s.lastStored.Load() // before dispatched, which it then does not exceed
 	dispatched, lastRecord := s.dispatchedTo()
 	if dispatched > s.log.FlushedOffset() {

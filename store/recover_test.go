@@ -74,7 +74,7 @@ func TestWhereRecoveryBegins(t *testing.T) {
 		put(t, s, newMessage("T", 0, 100+n))
 		c.Advance(100 * time.Millisecond)
 	}
-	if err := s.queues.Flush(1000); err != nil { // written, not synced
+	if err := s.flushDerived(1000); err != nil { // written, not synced
 		t.Fatal(err)
 	}
 	starts := s.log.FileStarts()

@@ -6,8 +6,8 @@
 // Arrive. The flusher writes queues and index to their files, and now and then the checkpoint: where recovery has to
 // begin after a crash.
 //
-// Locks, in the order in which they may be taken: Store.putting, append lock of the commit log (or one consume
-// queue, or the index), consume-queue table, flusher.
+// Locks, in the order in which they may be taken: Store.putting, Store.flushing, append lock of the commit log (or one
+// consume queue, or the index), consume-queue table, flusher of the log.
 package store
 
 import (

@@ -136,7 +136,8 @@ func (x *Index) write(f *file) error {
 	w := f.writer
 	err := x.writeTail(f)
 	header := f.header.append(nil)
-	w.dirty = err != nil
+	// A put between an earlier write and its sync has left both set.
+	w.dirty, w.synced = err != nil, false
 	x.mu.Unlock()
 	if err != nil {
 		return err

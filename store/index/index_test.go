@@ -375,3 +375,21 @@ func BenchmarkPut(b *testing.B) {
 	b.StopTimer()
 	x.Close()
 }
+
+func BenchmarkQuery(b *testing.B) {
+	x, err := Open(Options{FS: vfs.OS, Dir: b.TempDir(), MaxHashSlotNum: 5_000_000, MaxIndexNum: 20_000_000, Clock: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer x.Close()
+	put(b, x, 0, 100_000)
+	if _, err := x.Flush(false); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		if r, err := x.Query("T", fmt.Sprintf("uniq-%d", n%100_000), 32, 0, math.MaxInt64); err != nil || len(r.PhyOffsets) == 0 {
+			b.Fatal(r, err)
+		}
+	}
+}

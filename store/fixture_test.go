@@ -118,6 +118,8 @@ func waitFlushed(t testing.TB, s *Store, end int64) {
 func waitFor(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
+	tick := time.NewTicker(200 * time.Microsecond)
+	defer tick.Stop()
 	for n := 0; !condition(); n++ {
 		if n < 1000 {
 			runtime.Gosched()
@@ -126,7 +128,7 @@ func waitFor(t testing.TB, what string, condition func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for: %s", what)
 		}
-		time.Sleep(100 * time.Microsecond)
+		<-tick.C
 	}
 }
 

@@ -1,0 +1,174 @@
+package consumequeue
+
+import (
+	"math/rand"
+	"strings"
+	"testing"
+
+	"rocketd/store/vfs"
+)
+
+func TestTruncateAndCorrectMin(t *testing.T) {
+	for _, c := range []struct {
+		phy, max int64
+	}{{9999, 35}, {3500, 35}, {3450, 35}, {3400, 34}, {3001, 31}, {3000, 30}, {2900, 29}, {2000, 20}, {150, 2}, {1, 1}, {0, 0}} {
+		mem := vfs.NewMem(nil)
+		table := open(t, mem, false)
+		add(t, table, 0, 0, 35)
+		if err := table.Close(); err != nil {
+			t.Fatal(err)
+		}
+		table = open(t, mem, true)
+		if err := table.Truncate(c.phy, nil); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, table, 0, 0, c.max)
+		table.Close()
+		table = open(t, mem, false)
+		expect(t, table, 0, 0, c.max)
+		add(t, table, 0, c.max, 40)
+		table.CorrectMin(1234)
+		expect(t, table, 0, 13, 40)
+		table.CorrectMin(1 << 40)
+		expect(t, table, 0, 40, 40)
+	}
+}
+
+func TestTruncateVerifies(t *testing.T) {
+	// Entries of a lost end of the log stand behind the true end, and would count.
+	mem := vfs.NewMem(nil)
+	table := open(t, mem, false)
+	add(t, table, 0, 0, 15)
+	if err := table.Close(); err != nil {
+		t.Fatal(err)
+	}
+	table = open(t, mem, true)
+	asked := 0
+	err := table.Truncate(5000, func(q *Queue, offset int64, e Entry) bool {
+		asked++
+		return e == entry(offset) && offset < 12
+	})
+	if err != nil || asked != 4 {
+		t.Fatal(err, asked)
+	}
+	expect(t, table, 0, 0, 12)
+}
+
+func TestLoadRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(t *testing.T, mem *vfs.Mem)
+		want  string
+	}{
+		"another size": {func(t *testing.T, mem *vfs.Mem) { truncate(t, mem, "/q/T/0/00000000000000000200", 100) }, "has 100 bytes"},
+		"missing":      {func(t *testing.T, mem *vfs.Mem) { mem.Remove("/q/T/0/00000000000000000200") }, "00000000000000000200 is missing"},
+		"foreign":      {func(t *testing.T, mem *vfs.Mem) { create(t, mem, "/q/T/0/x") }, "/q/T/0/x is not"},
+		"other place": {func(t *testing.T, mem *vfs.Mem) {
+			mem.Rename("/q/T/0/00000000000000000400", "/q/T/0/00000000000000000410")
+		}, "no multiple"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mem := vfs.NewMem(nil)
+			table := open(t, mem, false)
+			add(t, table, 0, 0, 25)
+			if err := table.Close(); err != nil {
+				t.Fatal(err)
+			}
+			c.spoil(t, mem)
+			if _, err := tryOpen(mem, false); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func truncate(t *testing.T, mem *vfs.Mem, name string, size int64) {
+	t.Helper()
+	f, err := mem.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(size); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+}
+
+func create(t *testing.T, mem *vfs.Mem, name string) {
+	t.Helper()
+	f, err := mem.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+}
+
+func TestMissingFileAfterCrash(t *testing.T) {
+	mem := vfs.NewMem(nil)
+	table := open(t, mem, false)
+	add(t, table, 0, 0, 35)
+	if err := table.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mem.Remove("/q/T/0/00000000000000000200")
+	table = open(t, mem, true)
+	if err := table.Truncate(2001, nil); err == nil || !strings.Contains(err.Error(), "is missing") {
+		t.Fatalf("a file that was durable is missed: %v", err)
+	}
+	table = open(t, mem, true)
+	if err := table.Truncate(2000, nil); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, table, 0, 0, 10)
+	add(t, table, 0, 10, 35)
+	if err := table.Close(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, open(t, mem, false), 0, 0, 35)
+}
+
+// TestPowerCut cuts the power again and again; entries before what was flushed thoroughly must be there, and after
+// truncating there and dispatching again the queue must be whole.
+func TestPowerCut(t *testing.T) {
+	for seed := range int64(60) {
+		rng := rand.New(rand.NewSource(seed))
+		mem := vfs.NewMem(nil)
+		if err := vfs.MkdirAllSync(mem, "/q"); err != nil {
+			t.Fatal(err)
+		}
+		durable, end := int64(0), int64(0)
+		table := open(t, mem, false)
+		for range 6 {
+			for range 1 + rng.Intn(6) {
+				n := int64(rng.Intn(12))
+				add(t, table, 0, end, end+n)
+				end += n
+				switch rng.Intn(3) {
+				case 0:
+					if err := table.Flush(1 << 20); err != nil {
+						t.Fatal(err)
+					}
+				case 1:
+					if err := table.Flush(0); err != nil {
+						t.Fatal(err)
+					}
+					durable = end
+				}
+			}
+			mem = mem.Crash(rng.Intn(101), rng)
+			// The log has lost its end too, and gets another one.
+			end = durable + rng.Int63n(end-durable+1)
+			table = open(t, mem, true)
+			real := func(_ *Queue, offset int64, e Entry) bool { return offset < end && e == entry(offset) }
+			if err := table.Truncate(durable*100, real); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			if q := table.Find("T", 0); q != nil && q.Max() != durable && q.Min() != q.Max() || q == nil && durable > 0 {
+				t.Fatalf("seed %d: not at %d after the crash, %+v", seed, durable, q)
+			}
+			add(t, table, 0, durable, end)
+			if end > 0 {
+				expect(t, table, 0, 0, end)
+			}
+		}
+	}
+}
