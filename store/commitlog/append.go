@@ -329,6 +329,7 @@ func (l *Log) rollLocked() error {
 func (l *Log) addNextLocked(start int64) error {
 	l.next.mu.Lock() // until the file is in the queue: else it could be made a second time, which empties it
 	defer l.next.mu.Unlock()
+	l.forgetNextIfGone()
 	if l.next.file == nil || l.next.file.Start() != start {
 		f, err := l.files.Create(start)
 		if err != nil {

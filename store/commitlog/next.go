@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"errors"
+	"io/fs"
 	"sync"
 
 	"rocketd/store/segment"
@@ -64,10 +65,28 @@ func (l *Log) makeNext(start int64) error {
 	return err
 }
 
+// forgetNextIfGone lets go of a file made in advance that someone has removed: what is written to it would be lost with
+// this process. The official broker does that when it is started on a directory in use: it recovers, and removes the
+// files behind the end, before it looks at the lock. next.mu is held.
+func (l *Log) forgetNextIfGone() {
+	f := l.next.file
+	if f == nil {
+		return
+	}
+	if _, err := l.o.FS.Stat(f.Path()); errors.Is(err, fs.ErrNotExist) {
+		l.o.Log.Error("commit log: the file made in advance was removed by someone else; it is made again", "path", f.Path())
+		l.next.file = nil
+		if err := f.Drop(); err != nil {
+			l.o.Log.Warn("commit log: closing the removed file", "path", f.Path(), "err", err)
+		}
+	}
+}
+
 // removeNext removes the file made in advance.
 func (l *Log) removeNext() error {
 	l.next.mu.Lock()
 	defer l.next.mu.Unlock()
+	l.forgetNextIfGone()
 	f := l.next.file
 	if f == nil {
 		return nil
