@@ -31,6 +31,7 @@ func (s *Store) Query(topic, key string, max int, begin, end int64) QueryResult 
 			break
 		}
 		slices.Sort(found.PhyOffsets)
+		found.PhyOffsets = slices.Compact(found.PhyOffsets) // a record whose keys were indexed again may be there twice
 		result.IndexLastUpdateTimestamp = found.LastUpdateTimestamp
 		result.IndexLastUpdatePhyOffset = found.LastUpdatePhyOffset
 		for i, phyOffset := range found.PhyOffsets {

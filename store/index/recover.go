@@ -119,7 +119,7 @@ func (x *Index) mend(f *file, phyOffset int64, last bool, timeOf func(int64) int
 		n := good
 		for ; len(b) > 0; b = b[entrySize:] {
 			e := decodeEntry(b)
-			if e.hash < 0 || e.seconds < 0 || e.phyOffset < newest.phyOffset || e.phyOffset >= phyOffset {
+			if e == (entry{}) || e.hash < 0 || e.seconds < 0 || e.phyOffset < newest.phyOffset || e.phyOffset >= phyOffset {
 				break
 			}
 			slot := e.hash % x.slotNum
@@ -137,6 +137,12 @@ func (x *Index) mend(f *file, phyOffset int64, last bool, timeOf func(int64) int
 		}
 	}
 	whole = good == end && (last || end >= x.indexNum)
+	if !whole {
+		// The last record may have lost some of its keys: it is indexed again with all.
+		if good, newest, err = x.withoutLast(in, f, good, newest, slots, &used); err != nil {
+			return false, err
+		}
+	}
 	if good > 1 {
 		f.header.endPhyOffset = newest.phyOffset
 		if f.header.endTimestamp = timeOf(newest.phyOffset); f.header.endTimestamp == 0 {
@@ -159,6 +165,24 @@ func (x *Index) mend(f *file, phyOffset int64, last bool, timeOf func(int64) int
 		return false, fmt.Errorf("index: syncing %s: %w", f.path, err)
 	}
 	return whole, nil
+}
+
+// withoutLast takes the entries of the newest record, which end before number good, out of a slot table. It returns the
+// number that is the end then, and the entry before it.
+func (x *Index) withoutLast(in vfs.File, f *file, good int32, newest entry, slots []int32, used *int32) (int32, entry, error) {
+	for phyOffset := newest.phyOffset; good > 1; good-- {
+		e, err := readEntry(in, x.entryAt(good-1), f.path)
+		if err != nil {
+			return 0, entry{}, err
+		}
+		if e.phyOffset != phyOffset {
+			return good, e, nil
+		}
+		if slots[e.hash%x.slotNum] = e.previous; e.previous == 0 {
+			*used--
+		}
+	}
+	return good, entry{phyOffset: -1}, nil
 }
 
 // lastBefore returns the number behind the last entry before phyOffset, taking for granted that they are in order.
