@@ -79,12 +79,20 @@ func selected(t *testing.T) target.Kind {
 	return k
 }
 
-func takeTurns(t *testing.T, eras []*era, conf map[string]string, scale int) {
+// newTurns starts the first server on a new directory.
+func newTurns(t *testing.T, eras []*era, conf map[string]string, scale int) *turns {
+	t.Helper()
 	all := map[string]string{"mappedFileSizeConsumeQueue": "6000000"}
 	maps.Copy(all, transactions)
 	maps.Copy(all, conf)
 	c := target.Start(t, target.Options{Kind: target.Rocketd, Brokers: []target.BrokerOptions{{Kind: eras[0].kind, Conf: all, JVM: quickStart}}})
-	r := &turns{t: t, broker: c.Brokers[0], l: newLedger(), scale: scale, sz: sizes{number(t, all["mappedFileSizeCommitLog"]), number(t, all["mappedFileSizeConsumeQueue"])}}
+	return &turns{t: t, broker: c.Brokers[0], l: newLedger(), scale: scale,
+		sz: sizes{number(t, all["mappedFileSizeCommitLog"]), number(t, all["mappedFileSizeConsumeQueue"])}}
+}
+
+func takeTurns(t *testing.T, eras []*era, conf map[string]string, scale int) {
+	t.Helper()
+	r := newTurns(t, eras, conf, scale)
 	for n, e := range eras {
 		began := millis()
 		s := r.begin(e)
