@@ -41,11 +41,12 @@ type Index struct {
 	files   []*file // oldest first; the last one is written
 	damaged error   // the first failure that only a rebuild mends
 	dirSync bool    // the folder has new files
+	again   int64   // the record that is indexed though it is the last one; -1: none
 }
 
 // Open loads the headers of the files in a folder, which need not exist.
 func Open(o Options) (*Index, error) {
-	x := &Index{fs: o.FS, dir: o.Dir, slotNum: int32(o.MaxHashSlotNum), indexNum: int32(o.MaxIndexNum), clock: o.Clock, log: o.Log}
+	x := &Index{fs: o.FS, dir: o.Dir, slotNum: int32(o.MaxHashSlotNum), indexNum: int32(o.MaxIndexNum), clock: o.Clock, log: o.Log, again: -1}
 	entries, err := x.fs.List(x.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("index: %w", err)
@@ -124,10 +125,12 @@ func (x *Index) Put(topic, uniqKey, keys string, phyOffset, storeTimestamp int64
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if n := len(x.files); n > 0 {
-		if h := &x.files[n-1].header; phyOffset < h.endPhyOffset || phyOffset == h.endPhyOffset && h.count > 1 {
+		h := &x.files[n-1].header
+		if phyOffset < h.endPhyOffset || phyOffset == h.endPhyOffset && h.count > 1 && phyOffset != x.again {
 			return nil
 		}
 	}
+	x.again = -1
 	// As IndexService#buildIndex of 4.9.8 the file is made even for a record without keys.
 	if _, err := x.current(); err != nil {
 		return err

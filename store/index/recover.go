@@ -29,7 +29,11 @@ func (x *Index) Recover(phyOffset, indexMsgTimestamp int64, timeOf func(phyOffse
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	before := len(x.files)
-	if from, err = x.recover(phyOffset, indexMsgTimestamp, timeOf); err != nil || len(x.files) == before {
+	from, err = x.recover(phyOffset, indexMsgTimestamp, timeOf)
+	if from < phyOffset {
+		x.again = from // a record that may have lost some of its keys only
+	}
+	if err != nil || len(x.files) == before {
 		return from, err
 	}
 	// A removed file must not come back with the next crash.
@@ -40,6 +44,7 @@ func (x *Index) Recover(phyOffset, indexMsgTimestamp int64, timeOf func(phyOffse
 }
 
 func (x *Index) recover(phyOffset, indexMsgTimestamp int64, timeOf func(int64) int64) (from int64, err error) {
+	from = phyOffset
 	for len(x.files) > 0 {
 		last := x.files[len(x.files)-1]
 		first, err := x.readEntry(last, 1)
@@ -50,6 +55,9 @@ func (x *Index) recover(phyOffset, indexMsgTimestamp int64, timeOf func(int64) i
 			break
 		}
 		x.log.Info("an index file without entries before the checkpoint is removed", "file", last.path)
+		if h := &last.header; h.count > 1 && h.beginPhyOffset < from {
+			from = h.beginPhyOffset // it should have had some
+		}
 		if err := x.dropLast(); err != nil {
 			return 0, err
 		}
@@ -74,7 +82,7 @@ func (x *Index) recover(phyOffset, indexMsgTimestamp int64, timeOf func(int64) i
 			return f.header.endPhyOffset, nil
 		}
 	}
-	return phyOffset, nil
+	return from, nil
 }
 
 // readEntry reads entry k of a file that is not being written.
@@ -136,13 +144,9 @@ func (x *Index) mend(f *file, phyOffset int64, last bool, timeOf func(int64) int
 			break
 		}
 	}
-	whole = good == end && (last || end >= x.indexNum)
-	if !whole {
-		// The last record may have lost some of its keys: it is indexed again with all.
-		if good, newest, err = x.withoutLast(in, f, good, newest, slots, &used); err != nil {
-			return false, err
-		}
-	}
+	// The header knows of more, unless it was written after the durable point.
+	lacks := good < f.header.count && f.header.endPhyOffset < phyOffset
+	whole = good == end && (last || end >= x.indexNum) && !lacks
 	if good > 1 {
 		f.header.endPhyOffset = newest.phyOffset
 		if f.header.endTimestamp = timeOf(newest.phyOffset); f.header.endTimestamp == 0 {
@@ -165,24 +169,6 @@ func (x *Index) mend(f *file, phyOffset int64, last bool, timeOf func(int64) int
 		return false, fmt.Errorf("index: syncing %s: %w", f.path, err)
 	}
 	return whole, nil
-}
-
-// withoutLast takes the entries of the newest record, which end before number good, out of a slot table. It returns the
-// number that is the end then, and the entry before it.
-func (x *Index) withoutLast(in vfs.File, f *file, good int32, newest entry, slots []int32, used *int32) (int32, entry, error) {
-	for phyOffset := newest.phyOffset; good > 1; good-- {
-		e, err := readEntry(in, x.entryAt(good-1), f.path)
-		if err != nil {
-			return 0, entry{}, err
-		}
-		if e.phyOffset != phyOffset {
-			return good, e, nil
-		}
-		if slots[e.hash%x.slotNum] = e.previous; e.previous == 0 {
-			*used--
-		}
-	}
-	return good, entry{phyOffset: -1}, nil
 }
 
 // lastBefore returns the number behind the last entry before phyOffset, taking for granted that they are in order.
