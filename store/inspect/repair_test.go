@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"math/rand"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 
 	"rocketd/protocol/message"
 	"rocketd/store"
+	"rocketd/store/segment"
 	"rocketd/store/vfs"
 )
 
@@ -392,12 +394,34 @@ func TestRepairFails(t *testing.T) {
 
 // Whatever is damaged, nothing panics, and what repair leaves opens.
 func TestRandomDamage(t *testing.T) {
-	source := unpack(t, "clean")
+	for _, name := range []string{"clean", "killed"} {
+		t.Run(name, func(t *testing.T) { randomDamage(t, unpack(t, name), 80) })
+	}
+}
+
+// recordsOf is the sizes of the records by their places.
+func recordsOf(t *testing.T, mem *vfs.Mem) map[int64]int64 {
+	t.Helper()
+	all := map[int64]int64{}
+	if _, err := open(t, mem).scan(0, "", visitor{record: func(at int64, r message.Record, _ error) error {
+		all[at] = int64(r.Size())
+		return nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func randomDamage(t *testing.T, source *vfs.Mem, seeds int64) {
 	names := slices.Sorted(maps.Keys(tree(t, source, "/store")))
-	names = slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, "/config/") || strings.HasSuffix(name, "/lock") })
-	for seed := range int64(150) {
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return strings.Contains(name, "/config/") || strings.HasSuffix(name, "/lock") || strings.HasSuffix(name, "/abort")
+	})
+	all := recordsOf(t, source)
+	for seed := range seeds {
 		rng := rand.New(rand.NewSource(seed))
 		mem := source.Crash(100, rng)
+		touched := []span{}
 		for range 1 + rng.Intn(4) {
 			name := names[rng.Intn(len(names))]
 			size := len(read(t, source, name))
@@ -405,7 +429,11 @@ func TestRandomDamage(t *testing.T) {
 			if rng.Intn(3) > 0 {
 				rng.Read(b)
 			}
-			patch(t, mem, name, int64(rng.Intn(size)), b)
+			at := int64(rng.Intn(size))
+			patch(t, mem, name, at, b)
+			if start, ok := segment.ParseName(path.Base(name)); ok && path.Dir(name) == "/store/commitlog" {
+				touched = append(touched, span{start + at, start + at + int64(len(b))})
+			}
 		}
 		for _, name := range names { // a write over the end is another damage
 			truncate(t, mem, name, int64(len(read(t, source, name))))
@@ -428,6 +456,18 @@ func TestRandomDamage(t *testing.T) {
 		s.Start()
 		if err := s.Close(); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
+		}
+		left := recordsOf(t, mem)
+		for at, size := range all {
+			whole := !slices.ContainsFunc(touched, func(s span) bool { return s.from < at+size && s.to > at })
+			if whole && left[at] != size {
+				t.Errorf("seed %d: the record at %d is gone, though it was not damaged", seed, at)
+			}
+		}
+		for _, f := range verifyStore(t, mem).Findings {
+			if f.Kind != RecordTopic && f.Kind != QueueOffsets && f.Kind != BlankRecord {
+				t.Errorf("seed %d: a start leaves %v", seed, f)
+			}
 		}
 	}
 }
