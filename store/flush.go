@@ -74,10 +74,16 @@ func (s *Store) saveCheckpoint() error {
 	if err != nil {
 		return err
 	}
+	if s.Config().MessageIndexSafe {
+		// The official broker makes the keys of the newest file again only when it is told that they are not safe.
+		indexed = s.index.FullTimestamp()
+	} else {
+		indexed = max(s.checkpoint.indexMsgTimestamp, indexed)
+	}
 	next := checkpoint{
 		physicMsgTimestamp: max(s.checkpoint.physicMsgTimestamp, s.log.LastFlushedTimestamp()),
 		logicsMsgTimestamp: max(s.checkpoint.logicsMsgTimestamp, stored),
-		indexMsgTimestamp:  max(s.checkpoint.indexMsgTimestamp, indexed),
+		indexMsgTimestamp:  indexed,
 		dispatched:         dispatched,
 		lastRecord:         lastRecord,
 	}

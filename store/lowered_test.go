@@ -107,3 +107,27 @@ func makeAbort(t *testing.T, mem *vfs.Mem) {
 		t.Fatal(err)
 	}
 }
+
+// TestCheckpointOfTheIndex: with messageIndexSafe the official broker makes keys again from the checkpoint's index
+// timestamp on, and only those of files that end later are gone: it must be the end of a file.
+func TestCheckpointOfTheIndex(t *testing.T) {
+	for _, safe := range []bool{false, true} {
+		now := newClock()
+		mem := vfs.NewMem(now.Now)
+		cfg := smallConfig("/store")
+		cfg.MessageIndexSafe = safe
+		s := openStore(t, mem, cfg, Options{Clock: now.Now})
+		for n := range 200 { // three keys each, 399 entries a file: the second file begins with the 134th message
+			put(t, s, newMessage("T", 0, n))
+			now.Advance(time.Second)
+		}
+		want := s.TimeOf("T", 0, 199)
+		if safe {
+			want = s.TimeOf("T", 0, 132)
+		}
+		closeStore(t, s)
+		if c, err := readCheckpoint(mem, "/store/checkpoint"); err != nil || c.indexMsgTimestamp != want {
+			t.Errorf("safe %v: index timestamp %d, want %d (%v)", safe, c.indexMsgTimestamp, want, err)
+		}
+	}
+}

@@ -36,3 +36,25 @@ func TestNewFileHasItsHeader(t *testing.T) {
 		t.Errorf("after a flush it is %+v, want %+v", got, want)
 	}
 }
+
+// The official checkpoint speaks of full files only.
+func TestFullTimestamp(t *testing.T) {
+	mem := vfs.NewMem(nil)
+	x := open(t, mem, 10, 7) // two messages a file
+	for _, c := range []struct{ until, full int64 }{{1, 0}, {2, 0}, {3, storeTime(100)}, {4, storeTime(100)}, {7, storeTime(500)}} {
+		put(t, x, 0, c.until)
+		if _, err := x.Flush(false); err != nil {
+			t.Fatal(err)
+		}
+		if got := x.FullTimestamp(); got != c.full {
+			t.Errorf("%d messages: %d, want %d", c.until, got, c.full)
+		}
+	}
+	if _, err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x = open(t, mem, 10, 7)
+	if _, err := x.Flush(true); err != nil || x.FullTimestamp() != storeTime(500) {
+		t.Errorf("opened again: %d, %v", x.FullTimestamp(), err)
+	}
+}

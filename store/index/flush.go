@@ -36,6 +36,11 @@ func (x *Index) Flush(sync bool) (timestamp int64, err error) {
 		if w != nil && full {
 			x.finish(f)
 		}
+		if full {
+			x.mu.Lock()
+			x.fullTimestamp = end
+			x.mu.Unlock()
+		}
 		timestamp = end
 	}
 	x.failing.Store(false)
@@ -54,6 +59,15 @@ func (x *Index) Flush(sync bool) (timestamp int64, err error) {
 	}
 	x.idle(files)
 	return timestamp, x.Damaged()
+}
+
+// FullTimestamp is the store timestamp up to which all entries were in full files, and durable, at the last Flush; 0 when
+// no file was full. It is what the official broker has as indexMsgTimestamp: after a kill it removes the files that end
+// later, and with messageIndexSafe indexes again from there.
+func (x *Index) FullTimestamp() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.fullTimestamp
 }
 
 func (x *Index) sync(f *file, w *writer) error {

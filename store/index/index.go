@@ -41,7 +41,9 @@ type Index struct {
 	files   []*file // oldest first; the last one is written
 	damaged error   // the first failure that only a rebuild mends
 	dirSync bool    // the folder has new files
-	again   int64   // the record that is indexed though it is the last one; -1: none
+
+	fullTimestamp int64 // see FullTimestamp
+	again         int64 // the record that is indexed though it is the last one; -1: none
 }
 
 // Open loads the headers of the files in a folder, which need not exist.
