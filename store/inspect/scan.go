@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"errors"
+	"io/fs"
 	"math"
 
 	"rocketd/protocol/message"
@@ -75,6 +76,8 @@ func (s *logScan) run(from int64) error {
 	}
 	var open *span // damage that has no record behind it yet
 	var file, cause string
+	resume, confirmed := int64(-1), int64(-1)
+files:
 	for i := first; i < len(l.files); i++ {
 		start := l.files[i].start
 		if i > first && start > l.fileEnd(i-1) {
@@ -84,11 +87,15 @@ func (s *logScan) run(from int64) error {
 				}
 			}
 		}
-		if err := s.open(i); err != nil {
+		if err := s.open(i); errors.Is(err, fs.ErrNotExist) && s.d.running {
+			continue // expired meanwhile
+		} else if err != nil {
 			return err
 		}
 		at := start
-		if i == first && from > start {
+		if resume >= 0 {
+			at, resume = resume, -1
+		} else if i == first && from > start {
 			var err error
 			if at, err = s.reader.next(from, anyRecord); err != nil {
 				return err
@@ -105,6 +112,11 @@ func (s *logScan) run(from int64) error {
 				}
 				if next < 0 {
 					break
+				}
+				if s.d.running && open.from != confirmed { // it may have been written since it was read
+					confirmed, resume = open.from, open.from
+					i, open = l.find(open.from)-1, nil
+					continue files
 				}
 				open.to = next
 				if err := s.damaged(i, *open, file, cause); err != nil {
@@ -246,7 +258,7 @@ func (s *logScan) damaged(i int, whole span, file, cause string) error {
 // tail looks at what lies behind the end.
 func (s *logScan) tail() error {
 	l := &s.d.log
-	if len(l.files) == 0 {
+	if len(l.files) == 0 || s.d.running {
 		return nil
 	}
 	i := l.find(s.end)

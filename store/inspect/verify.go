@@ -166,7 +166,7 @@ func (v *verify) checkLogFiles() error {
 			v.report.add(finding)
 		case f.length == 0 && i == len(l.files)-1 && d.abort:
 			v.report.note("%s is empty: its creation was cut off; the next start removes it", d.short(f.path))
-		case f.length != l.fileSize:
+		case f.length != l.fileSize && !(d.running && f.length == 0):
 			finding.Kind, finding.Offset = LogFileSize, min(f.length, l.fileSize)
 			finding.Text = fmt.Sprintf("it has %d bytes, not %d; no broker starts with it", f.length, l.fileSize)
 			v.report.add(finding)
@@ -216,9 +216,9 @@ func (v *verify) checkTail() error {
 	if own := d.checkpoint.Dispatched; own >= 0 && own != s.end {
 		v.beyond = true
 	}
-	if n := s.dirty.to - s.dirty.from; n > 0 && !d.abort && !d.running && !v.beyond {
+	if n := s.dirty.to - s.dirty.from; n > 0 && !d.abort && !v.beyond {
 		v.report.note("the %d bytes behind the end of the log, %d, are not all zeros: left of an earlier recovery, and harmless", n, s.end)
-	} else if n > 0 && !d.running {
+	} else if n > 0 {
 		cause := s.cause
 		if cause == "" {
 			cause = "zeros, then other bytes"

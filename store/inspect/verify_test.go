@@ -208,6 +208,34 @@ func TestOwnStores(t *testing.T) {
 	}
 }
 
+// A store that is written to meanwhile shows no damage.
+func TestWhileItIsWritten(t *testing.T) {
+	mem := vfs.NewMem(nil)
+	s := ownStore(t, mem)
+	fillStore(t, s, 0, 50)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 50; n < 4000; n++ {
+			s.Put([]*store.Put{{Message: newMessage("T", int32(n%2), n)}, {Message: newMessage("U", 0, n)}})
+		}
+	}()
+	for writing := true; writing; {
+		select {
+		case <-done:
+			writing = false
+		default:
+		}
+		r := verifyStore(t, mem)
+		if wantClean(t, r); t.Failed() || !r.Running {
+			<-done
+			t.Fatalf("%+v", r.Notes)
+		}
+	}
+	closeStore(t, s)
+	wantClean(t, verifyStore(t, mem))
+}
+
 // Queues and index of a log whose first files were deleted.
 func TestExpired(t *testing.T) {
 	mem := vfs.NewMem(nil)
