@@ -158,7 +158,7 @@ func (r *turns) traffic(s *server, n int) []outgoing {
 	w.message(place{auto, 3}, "a topic of its own", "KEYS", "auto", "TAGS", "Auto")
 	w.send()
 	r.l.settle(s)
-	w.give(group)
+	w.give(group, 1, 2, 0, -1)
 	r.half(w)
 	r.commit(s, group, "Disk")
 	r.commit(s, group, own)
@@ -189,10 +189,9 @@ func (r *turns) topic(s *server, topic string, queues int) {
 	r.l.topics[topic] = queues
 }
 
-// give sends messages back for a group: to be tried again soon, later, and never.
-func (w *sender) give(group string) {
+// give sends messages back for a group, with these delay levels; one of -1 makes a dead letter.
+func (w *sender) give(group string, levels ...int) {
 	w.l.topics["%DLQ%"+group] = 1
-	levels := []int{1, 2, 0, -1}
 	for q := range w.l.topics["Disk"] {
 		for _, m := range w.l.queues[place{"Disk", int32(q)}] {
 			if len(levels) > 0 && strings.HasPrefix(string(m.body), "keys "+strconv.Itoa(w.era)+" ") {

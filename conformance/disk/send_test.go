@@ -26,6 +26,8 @@ type sender struct {
 	era  int
 	made int // messages made in this era
 	wait []outgoing
+	// oneByOne: each answer is waited for, so that all servers store in the same order.
+	oneByOne bool
 }
 
 // outgoing is a request that will store messages.
@@ -94,7 +96,11 @@ func (s *sender) batchOf(p place, bodies ...string) {
 // send sends what is queued, many at a time, and notes the answers.
 func (s *sender) send() {
 	s.t.Helper()
-	for some := range slices.Chunk(s.wait, 32) {
+	window := 32
+	if s.oneByOne {
+		window = 1
+	}
+	for some := range slices.Chunk(s.wait, window) {
 		pending := s.start(some)
 		for i, o := range some {
 			answer, err := pending[i].Wait(patience)
