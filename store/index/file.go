@@ -34,7 +34,6 @@ type writer struct {
 	dirty   bool  // something is not written
 	synced  bool  // what is written is durable
 	last    int32 // the header's count at the last thorough flush
-	failing bool  // the last write of the tail failed
 }
 
 // slotPage is some neighbouring slots.
