@@ -46,6 +46,7 @@ type Queue struct {
 	dead       bool   // destroyed; a new Queue may stand in the table
 	unfit      bool   // the topic can't be the name of a folder
 	eager      bool   // entries are written one by one
+	successor  bool   // a queue of this name was destroyed; its records may be in the log yet
 }
 
 // Topic and QueueId name the queue.
@@ -99,14 +100,16 @@ func (q *Queue) Append(queueOffset int64, e Entry) error {
 		q.table.addDirty(q)
 	}
 	// Later tries only when as much again has come, so that a full disk doesn't cost a system call a message.
-	if writeNow || q.eager && len(q.tail) < tailSize || len(q.tail) >= tailSize && len(q.tail)%tailSize < EntrySize {
+	writeNow = writeNow || q.eager && len(q.tail) < tailSize || q.successor && q.first == q.end && len(q.tail) == EntrySize
+	if writeNow || len(q.tail) >= tailSize && len(q.tail)%tailSize < EntrySize {
 		q.hot = !writeNow
 		return q.writeLocked()
 	}
 	return nil
 }
 
-// placeLocked prepares the queue for an entry that is not the next one. writeNow: the tail is large.
+// placeLocked prepares the queue for an entry that is not the next one. writeNow: the tail is large, or must be in the
+// file soon.
 func (q *Queue) placeLocked(queueOffset, max int64) (writeNow bool, err error) {
 	switch {
 	case queueOffset < 0:
@@ -128,7 +131,7 @@ func (q *Queue) placeLocked(queueOffset, max int64) (writeNow bool, err error) {
 		q.table.log.Warn("queue offsets went back; the older entries are dropped", "topic", q.topic,
 			"queueId", q.queueId, "queueOffset", queueOffset, "max", max)
 		q.cutLocked(queueOffset)
-		return false, nil
+		return true, nil // see Table.findOrCreate
 	case queueOffset-max > maxGap:
 		return false, fmt.Errorf("%w: %d behind %d", ErrGap, queueOffset, max)
 	default:

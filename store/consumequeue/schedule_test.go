@@ -46,6 +46,42 @@ func TestDelayedEntriesAreWrittenAtOnce(t *testing.T) {
 	}
 }
 
+// A topic that was deleted and made again has its first entry in the file at once: the official broker would take the older
+// topic's records, which the log still has, for this one's.
+func TestSuccessorIsInTheFile(t *testing.T) {
+	mem := vfs.NewMem(nil)
+	table := open(t, mem, false)
+	add(t, table, 0, 0, 3)
+	if q := open(t, mem, true).Find("T", 0); q != nil {
+		t.Errorf("a new topic's queue is in a file: [%d, %d)", q.Min(), q.Max())
+	}
+	if err := table.Destroy(table.Find("T", 0)); err != nil {
+		t.Fatal(err)
+	}
+	again := func(n int64) Entry { return Entry{PhyOffset: 1000 + n*100, Size: 100, TagsCode: -n} }
+	for n := range int64(3) {
+		if err := table.Append("T", 0, n, again(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := open(t, mem, true).Find("T", 0)
+	if e, ok := found.Entry(0); found.Max() != 1 || !ok || e != again(0) {
+		t.Errorf("the file ends at %d and begins with %+v", found.Max(), e)
+	}
+
+	// Recovery dispatches both again.
+	table = open(t, vfs.NewMem(nil), true)
+	mem = table.fs.(*vfs.Mem)
+	add(t, table, 0, 0, 3)
+	if err := table.Append("T", 0, 0, again(0)); err != nil {
+		t.Fatal(err)
+	}
+	found = open(t, mem, true).Find("T", 0)
+	if e, ok := found.Entry(0); found.Max() != 1 || !ok || e != again(0) {
+		t.Errorf("after recovery the file ends at %d and begins with %+v", found.Max(), e)
+	}
+}
+
 // While the disk is full a large tail is not tried again for each entry.
 func TestDelayedEntriesWaitForAFullDisk(t *testing.T) {
 	creations := 0

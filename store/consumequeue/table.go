@@ -63,7 +63,8 @@ type Table struct {
 
 	shards [shardCount]struct {
 		sync.RWMutex
-		topics map[string]*topicQueues
+		topics    map[string]*topicQueues
+		destroyed map[string]struct{} // topics of which a queue was destroyed
 	}
 
 	flush struct {
@@ -155,6 +156,10 @@ func (t *Table) findOrCreate(topic string, queueId int32) *Queue {
 	// makes those of delayed messages wrongly: it does not know the levels yet, takes the hash of the tag for the time of
 	// delivery (CommitLog#checkMessageAndReturnSize of 4.9.8) and delivers at once.
 	q.eager = topic == message.TopicSchedule
+	// For the same reason the first entry of a topic that was deleted and made again is written at once: the official broker
+	// would put what the log still has of the older topic before what it misses of this one, which it then takes for
+	// repeated. The older records are passed over when the queue has a newer one.
+	_, q.successor = s.destroyed[topic]
 	q.unfit = topic == "" || topic == "." || topic == ".." || strings.ContainsAny(topic, "/\x00")
 	if queueId >= 0 && queueId < maxDenseQueueId {
 		if missing := int(queueId) + 1 - len(tq.dense); missing > 0 {
@@ -303,6 +308,10 @@ func (t *Table) forget(q *Queue) {
 	if tq.find(q.queueId) != q {
 		return
 	}
+	if s.destroyed == nil {
+		s.destroyed = make(map[string]struct{})
+	}
+	s.destroyed[q.topic] = struct{}{}
 	if int(q.queueId) < len(tq.dense) && q.queueId >= 0 {
 		tq.dense[q.queueId] = nil
 	} else {
