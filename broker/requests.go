@@ -58,6 +58,12 @@ func (b *Broker) routes(m *remoting.Mux) {
 	remoting.Handle(m, protocol.GetProducerConnectionList, l.admin, b.producerConnections)
 	remoting.Handle(m, protocol.GetAllProducerInfo, l.admin, b.allProducers)
 
+	// The store.
+	remoting.Handle(m, protocol.CleanExpiredConsumeQueue, l.admin, b.cleanExpiredQueues)
+	remoting.Handle(m, protocol.CleanUnusedTopic, l.admin, b.cleanUnusedTopics)
+	remoting.Handle(m, protocol.DeleteExpiredCommitLog, l.admin, b.deleteExpiredLog)
+	remoting.Handle(m, protocol.QueryConsumeQueue, l.admin, b.queryConsumeQueue)
+
 	// The broker itself.
 	remoting.Handle(m, protocol.UpdateBrokerConfig, l.admin, b.updateBrokerConfig)
 	remoting.Handle(m, protocol.GetBrokerConfig, l.admin, b.getBrokerConfig)

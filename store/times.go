@@ -32,6 +32,23 @@ func (s *Store) Entry(topic string, queueId int32, offset int64) (e Entry, ok bo
 	return Entry{}, false
 }
 
+// Entries are up to n entries of a queue from a queue offset on, as far as they lie in one file; none when there is no
+// entry at that offset (ConsumeQueue#getIndexBuffer of 4.9.8). ok is false for a queue that does not exist.
+func (s *Store) Entries(topic string, queueId int32, offset int64, n int) (entries []Entry, ok bool, err error) {
+	q := s.queues.Find(topic, queueId)
+	if q == nil {
+		return nil, false, nil
+	}
+	if offset < q.Min() || offset >= q.Max() {
+		return nil, true, nil
+	}
+	b, err := q.Read(nil, offset, max(n, 0))
+	for ; len(b) >= consumequeue.EntrySize; b = b[consumequeue.EntrySize:] {
+		entries = append(entries, consumequeue.Decode(b))
+	}
+	return entries, true, err
+}
+
 // EarliestTime is the store time of a queue's first message, -1 when there is none.
 func (s *Store) EarliestTime(topic string, queueId int32) int64 {
 	q := s.queues.Find(topic, queueId)

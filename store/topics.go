@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rocketd/protocol/message"
+	"rocketd/store/consumequeue"
 )
 
 // Topics lists the topics that have consume queues, in order.
@@ -42,14 +43,21 @@ func (s *Store) CleanExpired() error {
 	var errs []error
 	minimum := s.log.MinOffset()
 	for _, q := range s.queues.All() {
-		newest := q.MaxPhyOffset()
-		if q.Topic() == message.TopicSchedule || newest <= 0 || newest >= minimum {
-			continue
-		}
-		s.o.Log.Info("an expired queue is removed", "topic", q.Topic(), "queueId", q.QueueId(), "newest", newest, "minPhyOffset", minimum)
-		if err := s.queues.Destroy(q); err != nil {
-			errs = append(errs, err)
+		if newest := q.MaxPhyOffset(); newest > 0 && newest < minimum {
+			errs = append(errs, s.cleanExpired(q, minimum))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// cleanExpired removes a queue that has expired. It keeps writers out, so that no message enters the log with an offset of
+// a queue that is just going: the offsets begin at 0 again afterwards.
+func (s *Store) cleanExpired(q *consumequeue.Queue, minimum int64) error {
+	s.putting.Lock()
+	defer s.putting.Unlock()
+	if !q.Expired(minimum) {
+		return nil
+	}
+	s.o.Log.Info("an expired queue is removed", "topic", q.Topic(), "queueId", q.QueueId(), "newest", q.MaxPhyOffset(), "minPhyOffset", minimum)
+	return s.queues.Destroy(q)
 }
