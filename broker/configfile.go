@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rocketd/compat"
@@ -159,16 +160,39 @@ func (c *Config) Validate() error {
 	default:
 		all = append(all, fmt.Errorf("brokerRole=%s: must be ASYNC_MASTER, SYNC_MASTER or SLAVE", c.BrokerRole))
 	}
-	for _, a := range splitNamesrvAddr(c.NamesrvAddr) {
-		if host, port, ok := cutPort(a); !ok || host == "" || port == "" {
-			all = append(all, fmt.Errorf("the Name Server Address[%s] illegal, please set it as follows, \"127.0.0.1:9876;192.168.0.1:9876\"", c.NamesrvAddr))
-			break
-		}
+	if err := CheckNamesrvAddr(c.NamesrvAddr); err != nil {
+		all = append(all, fmt.Errorf("namesrvAddr: %w", err))
 	}
 	if c.ListenPort < 0 || c.ListenPort > 65534 || c.ListenPort == 1 || c.ListenPort == 2 {
 		all = append(all, fmt.Errorf("listenPort=%d: must leave room for listenPort-2 and listenPort+1", c.ListenPort))
 	}
 	return errors.Join(all...)
+}
+
+// CheckNamesrvAddr tells whether a list of name servers can be used; "" is none. The first words of the error are the
+// official broker's.
+func CheckNamesrvAddr(list string) error {
+	for _, a := range splitNamesrvAddr(list) {
+		host, port, ok := cutPort(a)
+		n, err := strconv.Atoi(port)
+		why := ""
+		switch {
+		case strings.Contains(a, "://"):
+			why = "an address has no http:// or the like before it"
+		case !ok || port == "":
+			why = "the port is missing"
+		case host == "":
+			why = "the host is missing"
+		case err != nil || n < 1 || n > 65535:
+			why = "the port is no number from 1 to 65535"
+		case strings.ContainsAny(host, "/\\@?#\"' \t"):
+			why = "the host has characters that no host's name has"
+		default:
+			continue
+		}
+		return fmt.Errorf("the Name Server Address[%s] illegal, please set it as follows, \"127.0.0.1:9876;192.168.0.1:9876\" (%s: %s)", list, a, why)
+	}
+	return nil
 }
 
 // cutPort parts host:port at the last colon.

@@ -121,7 +121,8 @@ func TestFailClosed(t *testing.T) {
 		"aclEnable=true", "brokerRole=SLAVE", "brokerRole=SYNC_MASTER", "enableDLegerCommitLog=true",
 		"tls.server.mode=enforcing", "fetchNamesrvAddrByAddressServer=true", "enablePropertyFilter=true",
 		"duplicationEnable=true", "enableLmq=true", "messageStorePlugIn=a.b.C", "useTLS=true",
-		"flushDiskType=SOMETIMES", "brokerRole=MASTER", "namesrvAddr=localhost", "namesrvAddr=:9876", "listenPort=65535", "listenPort=2",
+		"flushDiskType=SOMETIMES", "brokerRole=MASTER", "namesrvAddr=localhost", "namesrvAddr=:9876", "namesrvAddr=http://x:1",
+		"namesrvAddr=a:b", "namesrvAddr=a:1/x:9876", "namesrvAddr=a:70000", "listenPort=65535", "listenPort=2",
 	} {
 		cfg, err := ReadConfig(writeConf(t, text), DefaultConfig("s"))
 		if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,7 +34,7 @@ func (p *process) runBroker(c *cli.Context) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
-	cfg, err := brokerConfig(c, filepath.Join(homeDir(), "store"))
+	cfg, err := brokerConfig(c)
 	if err != nil {
 		return err
 	}
@@ -61,28 +60,38 @@ func (p *process) runBroker(c *cli.Context) error {
 	})
 }
 
+// defaultConfig reads the configuration file, "" = none, over the defaults. The user's home is only asked for when
+// the file does not say where the store is.
+func defaultConfig(file string, set func(*broker.Config)) (broker.Config, error) {
+	cfg := broker.DefaultConfig("")
+	if set != nil {
+		set(&cfg)
+	}
+	cfg, err := broker.ReadConfig(file, cfg)
+	if err != nil || cfg.StorePathRootDir != "" {
+		return cfg, err
+	}
+	home, err := homeDir("storePathRootDir")
+	cfg.StorePathRootDir = filepath.Join(home, "store")
+	return cfg, err
+}
+
 // brokerConfig is the configuration of flags, file and environment.
-func brokerConfig(c *cli.Context, storeRoot string) (broker.Config, error) {
-	cfg := broker.DefaultConfig(storeRoot)
-	cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
-	cfg.NamesrvAddr = os.Getenv("NAMESRV_ADDR")
-	cfg, err := broker.ReadConfig(c.String("configFile"), cfg)
+func brokerConfig(c *cli.Context) (broker.Config, error) {
+	cfg, err := defaultConfig(c.String("configFile"), func(cfg *broker.Config) {
+		cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
+		cfg.NamesrvAddr = os.Getenv("NAMESRV_ADDR")
+	})
 	if err != nil {
 		return cfg, err
 	}
 	if c.IsSet("namesrvAddr") {
 		cfg.NamesrvAddr = c.String("namesrvAddr")
+		if err := broker.CheckNamesrvAddr(cfg.NamesrvAddr); err != nil {
+			return cfg, &usageError{"-n " + err.Error()}
+		}
 	}
 	return cfg, nil
-}
-
-// homeDir is the user's home directory, the working folder when there is none.
-func homeDir() string {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "."
-	}
-	return home
 }
 
 // print prints configuration items, one a line.
@@ -93,12 +102,4 @@ func (p *process) print(items []compat.KeyValue) error {
 		}
 	}
 	return nil
-}
-
-// service is a server that this process runs.
-type service struct {
-	name  string
-	start func() error
-	close func(context.Context) error
-	about func() string // addresses and so on, for the line that says that it is ready
 }

@@ -9,10 +9,16 @@ import (
 // logger writes events to standard error, where a supervisor collects them.
 func (p *process) logger() *slog.Logger {
 	level := slog.LevelInfo
-	if name := os.Getenv("ROCKETD_LOG_LEVEL"); name != "" {
-		if err := level.UnmarshalText([]byte(strings.ToUpper(name))); err != nil {
+	name := os.Getenv("ROCKETD_LOG_LEVEL")
+	var err error
+	if name != "" {
+		if err = level.UnmarshalText([]byte(strings.ToUpper(name))); err != nil {
 			level = slog.LevelInfo
 		}
 	}
-	return slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: level}))
+	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: level}))
+	if err != nil {
+		log.Warn("ROCKETD_LOG_LEVEL is none of debug, info, warn, error; info is taken", "value", name)
+	}
+	return log
 }

@@ -55,8 +55,14 @@ func named(args []string) []string {
 		return []string{"rocketd"}
 	}
 	command := map[string]string{"mqbroker": "broker", "mqnamesrv": "namesrv"}
+	if len(args) > 1 && len(args) < 4 && args[1] == "help" { // for those who type it so
+		return append(append([]string{args[0]}, args[2:]...), "--help")
+	}
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	if c, ok := command[name]; ok {
+		if len(args) == 2 && (args[1] == "--version" || args[1] == "-v" || args[1] == "version") {
+			return args
+		}
 		return append([]string{args[0], c}, args[1:]...)
 	}
 	return args

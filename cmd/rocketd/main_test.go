@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +30,8 @@ func TestHelp(t *testing.T) {
 		{[]string{"rocketd", "standalone", "-h"}, []string{"--data", "./data", "10911"}},
 		{[]string{"/usr/bin/mqbroker", "-h"}, []string{"--printImportantConfig"}},
 		{[]string{"mqnamesrv", "-h"}, []string{"--configFile"}},
+		{[]string{"rocketd", "help"}, []string{"standalone", "NAMESRV_ADDR"}},
+		{[]string{"rocketd", "help", "broker"}, []string{"--configFile", "storePathRootDir"}},
 	} {
 		code, out, errs := invoke(tt.args...)
 		if code != exitOK || errs != "" {
@@ -43,7 +46,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	for _, args := range [][]string{{"rocketd", "--version"}, {"rocketd", "-v"}, {"rocketd", "version"}} {
+	for _, args := range [][]string{{"rocketd", "--version"}, {"rocketd", "-v"}, {"rocketd", "version"}, {"mqbroker", "--version"}, {"/x/mqnamesrv", "-v"}} {
 		if code, out, _ := invoke(args...); code != exitOK || !strings.HasPrefix(out, "rocketd ") || !strings.Contains(out, "4.9.8") {
 			t.Errorf("%v: %d, %q", args, code, out)
 		}
@@ -73,7 +76,10 @@ func conf(t *testing.T, text string) string {
 
 // What a flag says goes before the file, that before the environment, that before the defaults.
 func TestPrintConfig(t *testing.T) {
-	t.Setenv("HOME", "/home/someone")
+	old := lookupUser
+	lookupUser = func(uid string) (*user.User, error) { return &user.User{Uid: uid, HomeDir: "/home/someone"}, nil }
+	defer func() { lookupUser = old }()
+	t.Setenv("HOME", "/elsewhere")
 	t.Setenv("NAMESRV_ADDR", "env:9876")
 	t.Setenv("ROCKETMQ_HOME", "/opt/rocketmq")
 	plain := conf(t, "brokerName=broker-x\nvendorKey=1\nlistenPort=20911\nbrokerIP1=10.1.2.3\n")
@@ -124,5 +130,35 @@ func TestRefusals(t *testing.T) {
 	}
 	if code, _, errs := invoke("rocketd", "broker", "-c", "/no/such/file"); code != exitError || !strings.Contains(errs, "/no/such/file") {
 		t.Errorf("missing file: code %d, %s", code, errs)
+	}
+}
+
+// Java's user.home is that of the password file; $HOME stands in for a user who has no entry.
+func TestHome(t *testing.T) {
+	old := lookupUser
+	defer func() { lookupUser = old }()
+	for _, tt := range []struct{ passwd, env, want string }{
+		{"/home/a", "/root", "/home/a"}, {"/home/a", "", "/home/a"}, {"", "/root", "/root"}, {"none", "/root", "/root"}, {"none", "", ""},
+	} {
+		lookupUser = func(uid string) (*user.User, error) {
+			if tt.passwd == "none" {
+				return nil, user.UnknownUserError(uid)
+			}
+			return &user.User{Uid: uid, HomeDir: tt.passwd}, nil
+		}
+		t.Setenv("HOME", tt.env)
+		got, err := homeDir("storePathRootDir")
+		if got != tt.want || (err != nil) != (tt.want == "") {
+			t.Errorf("%+v: %q, %v", tt, got, err)
+		}
+	}
+	for command, key := range map[string]string{"broker": "storePathRootDir", "namesrv": "kvConfigPath"} { // none at all
+		if code, _, errs := invoke("rocketd", command, "-p"); code != exitError || !strings.Contains(errs, key) || !strings.Contains(errs, "password file") {
+			t.Errorf("%s: code %d, %s", command, code, errs)
+		}
+		path := conf(t, key+"=/somewhere/x\nbrokerIP1=127.0.0.1\n")
+		if code, out, errs := invoke("rocketd", command, "-c", path, "-p"); code != exitOK || !strings.Contains(out, key+"=/somewhere/x\n") {
+			t.Errorf("%s: code %d, %s", command, code, errs)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -29,13 +30,23 @@ func (p *process) runNamesrv(c *cli.Context) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
-	cfg := namesrv.DefaultConfig(homeDir())
+	home, noHome := homeDir("kvConfigPath")
+	cfg := namesrv.DefaultConfig(home)
+	if noHome != nil {
+		cfg.KvConfigPath, cfg.ConfigStorePath = "", ""
+	}
 	cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
 	if path := c.String("configFile"); path != "" {
 		var err error
 		if cfg, err = namesrv.ReadConfig(path, cfg); err != nil {
 			return err
 		}
+	}
+	if cfg.KvConfigPath == "" && noHome != nil {
+		return noHome
+	}
+	if cfg.ConfigStorePath == "" { // no configuration file and no home: beside the other
+		cfg.ConfigStorePath = filepath.Join(filepath.Dir(cfg.KvConfigPath), "namesrv.properties")
 	}
 	if c.Bool("printConfigItem") {
 		return p.print(cfg.Items())

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,8 +19,14 @@ import (
 // asRocketd makes this test binary behave as rocketd.
 const asRocketd = "ROCKETD_TEST_AS_ROCKETD"
 
+// noPasswd makes it do as if the user had no entry in the password file, so that $HOME counts.
+const noPasswd = "ROCKETD_TEST_NO_PASSWD"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asRocketd) != "" {
+		if os.Getenv(noPasswd) != "" {
+			lookupUser = func(uid string) (*user.User, error) { return nil, user.UnknownUserError(uid) }
+		}
 		main()
 	}
 	os.Exit(m.Run())
@@ -54,11 +61,17 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-func start(t *testing.T, dir string, args ...string) *child {
-	t.Helper()
+// unstarted is a process that is ready to be started.
+func unstarted(t *testing.T, dir string, args ...string) *child {
 	c := &child{t: t, cmd: exec.Command(os.Args[0], args...), lines: make(chan string, 16)}
 	c.cmd.Dir = dir
-	c.cmd.Env = append(os.Environ(), asRocketd+"=1", "BROKER_IP1=127.0.0.1", "NAMESRV_ADDR=", "HOME="+dir)
+	c.cmd.Env = append(os.Environ(), asRocketd+"=1", "BROKER_IP1=127.0.0.1", "NAMESRV_ADDR=", "HOME="+dir, noPasswd+"=1")
+	return c
+}
+
+func start(t *testing.T, dir string, args ...string) *child {
+	t.Helper()
+	c := unstarted(t, dir, args...)
 	c.cmd.Stderr = &c.log
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {
@@ -113,12 +126,12 @@ func ports(t *testing.T) (namesrv, broker int) {
 		}
 		return l.Close() == nil
 	}
-	for p := 26410; p < 26490; p += 6 {
+	for p := 29000; p < 29080; p += 6 {
 		if free(p) && free(p+1) && free(p+3) && free(p+4) {
 			return p, p + 3
 		}
 	}
-	t.Skip("no free ports between 26410 and 26490")
+	t.Skip("no free ports between 29000 and 29080")
 	return 0, 0
 }
 
@@ -147,7 +160,7 @@ func TestStandalone(t *testing.T) {
 	}
 
 	// A second one on the same store, on other ports.
-	second := start(t, dir, "standalone", "--namesrvPort", fmt.Sprint(ns+1), "--listenPort", "26495")
+	second := start(t, dir, "standalone", "--namesrvPort", fmt.Sprint(ns+1), "--listenPort", "29095")
 	if code := second.exit(); code != exitError || !strings.Contains(second.log.String(), "another broker is running on the store") {
 		t.Errorf("second start: code %d, log\n%s", code, second.log.String())
 	}

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 )
 
@@ -15,12 +14,20 @@ import (
 // that can't be caught, after ten seconds.
 const stopPatience = 8 * time.Second
 
-// serve makes and starts servers in their order, says so, and stops them in the reverse order when SIGTERM or
-// SIGINT comes. A second signal ends the process at once.
+// service is a server that this process runs.
+type service struct {
+	name  string
+	start func() error
+	close func(context.Context) error
+	about func() string // addresses and so on, for the line that says that it is ready
+}
+
+// serve makes and starts servers in their order, says so, and stops them in the reverse order when a signal asks for
+// it (signals.go).
 func (p *process) serve(log *slog.Logger, open func() ([]service, error)) error {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
-	defer signal.Stop(signals)
+	signals := catchSignals(log, p.stderr, func() { os.Exit(exitError) })
+	defer signals.release()
+	log.Info("rocketd", "version", versionText(), "pid", os.Getpid(), "uid", os.Getuid())
 
 	servers, err := open()
 	if err != nil {
@@ -32,24 +39,34 @@ func (p *process) serve(log *slog.Logger, open func() ([]service, error)) error 
 		}
 	}
 	took := time.Since(p.started).Round(time.Millisecond)
+	together := sameFile(p.stdout, p.stderr)
 	for _, s := range servers {
 		line := fmt.Sprintf("rocketd %s ready in %v: %s", s.name, took, s.about())
 		fmt.Fprintln(p.stdout, line)
-		log.Info(line, "version", versionText(), "pid", os.Getpid())
+		if !together {
+			log.Info(line)
+		}
 	}
-	sig := <-signals
+	sig := <-signals.stop
 	log.Info("stopping", "signal", sig.String())
-	go func() {
-		sig := <-signals
-		fmt.Fprintf(p.stderr, "rocketd: second %v, giving up the orderly stop\n", sig)
-		os.Exit(exitError)
-	}()
 	begin := time.Now()
 	if err := stop(log, servers); err != nil {
 		return err
 	}
 	log.Info("stopped", "took", time.Since(begin).Round(time.Millisecond))
 	return nil
+}
+
+// sameFile tells whether what is written to both ends up in one place: a terminal, a journal, 2>&1.
+func sameFile(a, b io.Writer) bool {
+	f, isFile := a.(*os.File)
+	g, isFileToo := b.(*os.File)
+	if !isFile || !isFileToo {
+		return false
+	}
+	fi, err := f.Stat()
+	gi, errToo := g.Stat()
+	return err == nil && errToo == nil && os.SameFile(fi, gi)
 }
 
 // stop closes servers, the last first.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"rocketd/broker"
 	"rocketd/store/inspect"
 	"rocketd/store/vfs"
 )
@@ -154,7 +153,7 @@ func (s *storeCommand) arguments() error {
 	root := s.c.Args().First()
 	s.options = inspect.Options{FS: vfs.OS, Root: root}
 	if file := s.c.String("configFile"); file != "" {
-		cfg, err := broker.ReadConfig(file, broker.DefaultConfig(filepath.Join(homeDir(), "store")))
+		cfg, err := defaultConfig(file, nil)
 		if err != nil {
 			return &exit{exitUnreadable, err}
 		}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// eventually waits until what comes true.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !is() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// standalone starts everything on free ports and waits until it is ready.
+func standalone(t *testing.T, dir string) *child {
+	t.Helper()
+	ns, port := ports(t)
+	c := start(t, dir, "standalone", "--namesrvPort", fmt.Sprint(ns), "--listenPort", fmt.Sprint(port))
+	c.line()
+	c.line()
+	return c
+}
+
+func (c *child) signal(sig os.Signal) {
+	c.t.Helper()
+	if err := c.cmd.Process.Signal(sig); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Whoever sends a signal often sends it twice: the stop is orderly still. A closed terminal stops in order too.
+func TestStopSignals(t *testing.T) {
+	for name, sent := range map[string][]os.Signal{
+		"TERM TERM": {syscall.SIGTERM, syscall.SIGTERM},
+		"INT INT":   {os.Interrupt, os.Interrupt, os.Interrupt},
+		"HUP TERM":  {syscall.SIGHUP, syscall.SIGTERM},
+		"HUP":       {syscall.SIGHUP},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			c := standalone(t, dir)
+			c.signal(sent[0])
+			for _, sig := range sent[1:] {
+				_ = c.cmd.Process.Signal(sig) // it may have ended already
+			}
+			if code := c.exit(); code != exitOK || !strings.Contains(c.log.String(), "msg=stopped") {
+				t.Errorf("code %d, log\n%s", code, c.log.String())
+			}
+			if _, err := os.Stat(filepath.Join(dir, "data", "abort")); !os.IsNotExist(err) {
+				t.Errorf("the abort file is left: %v", err)
+			}
+		})
+	}
+}
+
+// SIGQUIT shows what every goroutine does, and nothing else happens.
+func TestStacks(t *testing.T) {
+	c := standalone(t, t.TempDir())
+	c.signal(syscall.SIGQUIT)
+	eventually(t, "stacks in the log", func() bool {
+		return strings.Contains(c.log.String(), "housekeeping") && strings.Contains(c.log.String(), "going on")
+	})
+	c.signal(syscall.SIGTERM)
+	if code := c.exit(); code != exitOK {
+		t.Errorf("code %d, log\n%s", code, c.log.String())
+	}
+}
+
+// The reader of standard output and error is gone: the server does not care.
+func TestNobodyReads(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	ns, port := ports(t)
+	c := unstarted(t, dir, "standalone", "--namesrvPort", fmt.Sprint(ns), "--listenPort", fmt.Sprint(port))
+	c.cmd.Stdout, c.cmd.Stderr = w, w
+	r.Close() // before anything is written
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	t.Cleanup(func() { _ = c.cmd.Process.Kill(); _ = c.cmd.Wait() })
+	eventually(t, "the broker runs", func() bool {
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port-2))
+		return err == nil && conn.Close() == nil
+	})
+	c.signal(syscall.SIGTERM)
+	if err := c.cmd.Wait(); err != nil {
+		t.Errorf("%v", err)
+	}
+}
+
+// A second Ctrl-C that is no slip gives up, a second SIGTERM does not.
+func TestGiveUp(t *testing.T) {
+	var log syncBuffer
+	p := &process{stderr: &log}
+	given := make(chan struct{}, 1)
+	s := &signals{stop: make(chan os.Signal, 1), come: make(chan os.Signal, 8), done: make(chan struct{})}
+	go s.run(p.logger(), &log, func() { given <- struct{}{} })
+	s.come <- syscall.SIGTERM
+	<-s.stop
+	s.come <- os.Interrupt
+	time.Sleep(repeatWindow + 100*time.Millisecond) // the window is a matter of time
+	s.come <- syscall.SIGTERM
+	eventually(t, "a line", func() bool { return strings.Contains(log.String(), "under way") })
+	select {
+	case <-given:
+		t.Error("given up")
+	default:
+	}
+	s.come <- os.Interrupt
+	<-given
+	close(s.come)
+	<-s.done
+}
+
+func TestLogLevel(t *testing.T) {
+	t.Setenv("ROCKETD_LOG_LEVEL", "bogus")
+	var log syncBuffer
+	(&process{stderr: &log}).logger()
+	if !strings.Contains(log.String(), "bogus") {
+		t.Errorf("log %q", log.String())
+	}
+}
