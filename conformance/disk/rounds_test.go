@@ -147,11 +147,17 @@ func (r *turns) traffic(s *server, n int) []outgoing {
 	r.topic(s, doomed, 2)
 	r.l.topics[auto] = 4
 
+	if n > 0 {
+		r.deleteTopic(s, "Again")
+	}
+	r.topic(s, "Again", 2)
+
 	w.delayed(place{"Disk", 1}, "1", "2", "3", "4", "18", "1")
 	w.everyKind("Disk", 4, r.scale)
 	w.everyKind(own, 2, 1)
 	w.everyKind(strings.Repeat("t", 127), 1, 1)
 	for i := range 10 {
+		w.message(place{"Again", int32(i % 2)}, fmt.Sprintf("again %d %d", n, i), "KEYS", fmt.Sprintf("again-%d-%d", n, i))
 		w.message(place{doomed, int32(i % 2)}, fmt.Sprintf("doomed %d", i), "KEYS", fmt.Sprintf("doomed-%d", i))
 	}
 	w.send()

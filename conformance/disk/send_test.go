@@ -101,7 +101,13 @@ func (s *sender) send() {
 		window = 1
 	}
 	for some := range slices.Chunk(s.wait, window) {
-		pending := s.start(some)
+		pending := make([]*wire.Pending, len(some))
+		for i, o := range some {
+			var err error
+			if pending[i], err = s.submit(o); err != nil {
+				s.t.Fatalf("send to %s: %v", o.messages[0].topic, err)
+			}
+		}
 		for i, o := range some {
 			answer, err := pending[i].Wait(patience)
 			if err != nil {
@@ -113,27 +119,19 @@ func (s *sender) send() {
 	s.wait = nil
 }
 
-// start sends requests without waiting for the answers.
-func (s *sender) start(some []outgoing) []*wire.Pending {
+// submit sends a request without waiting for the answer.
+func (s *sender) submit(o outgoing) (*wire.Pending, error) {
 	s.t.Helper()
-	pending := make([]*wire.Pending, len(some))
-	for i, o := range some {
-		if o.refusal == 0 {
-			for _, m := range o.messages {
-				m.offset = -1
-				s.l.expect(s.t, m)
-			}
-		}
-		conn := s.v4
-		if o.v6 {
-			conn = s.v6
-		}
-		var err error
-		if pending[i], err = conn.Send(o.frame); err != nil {
-			s.t.Fatalf("send to %s: %v", o.messages[0].topic, err)
+	if o.refusal == 0 {
+		for _, m := range o.messages {
+			m.offset = -1
+			s.l.expect(s.t, m)
 		}
 	}
-	return pending
+	if o.v6 {
+		return s.v6.Send(o.frame)
+	}
+	return s.v4.Send(o.frame)
 }
 
 func (s *sender) answered(o outgoing, answer *wire.Frame) {

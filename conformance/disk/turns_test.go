@@ -173,25 +173,31 @@ func (r *turns) end(s *server, e *era, last []outgoing) {
 	r.l.checkFiles(t, r.broker.StoreDir, r.sz, e.kill)
 }
 
-// killDuring kills the server when it has acknowledged a third of the messages.
+// killDuring kills the server while it is sent messages.
 func (r *turns) killDuring(s *server, last []outgoing) {
 	t := r.t
 	t.Helper()
 	sending := sender{server: s, l: r.l}
-	pending := sending.start(last)
-	killed, acked := false, 0
+	killed := make(chan error, 1)
+	var pending []*wire.Pending
 	for i, o := range last {
-		if answer, err := pending[i].Wait(patience); err == nil {
-			acked++
-			sending.answered(o, answer)
-		} else if !killed {
-			t.Fatalf("a message is not answered: %v", err)
+		if i == len(last)/4 {
+			go func() { killed <- r.broker.Kill() }()
 		}
-		if i == len(last)/3 {
-			if err := r.broker.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			killed = true
+		p, err := sending.submit(o)
+		if err != nil {
+			break // it is dead already
+		}
+		pending = append(pending, p)
+	}
+	if err := <-killed; err != nil {
+		t.Fatal(err)
+	}
+	acked := 0
+	for i, p := range pending {
+		if answer, err := p.Wait(patience); err == nil {
+			acked++
+			sending.answered(last[i], answer)
 		}
 	}
 	t.Logf("%d of %d messages were acknowledged before the kill", acked, len(last))
