@@ -83,8 +83,14 @@ func (d *Dir) open() (err error) {
 		}
 	}
 	d.deliver = store.DeliverTimes(levels)
-	if _, err := d.fs.List(d.o.Root); err != nil {
+	names, err := d.fs.List(d.o.Root)
+	if err != nil {
 		return err
+	}
+	for _, e := range names {
+		if e.IsDir() && strings.HasPrefix(e.Name(), "dledger-") {
+			return fmt.Errorf("%s: the log of a DLedger broker is not served", e.Name())
+		}
 	}
 	found := false
 	for _, name := range []string{"commitlog", "consumequeue", "config"} {

@@ -313,7 +313,7 @@ func (d *Dir) entries(q Query, each func(*QueueEntry) error) error {
 		end = min(end, q.QueueTo)
 	}
 	for k := max(first, q.QueueFrom); k < end; k++ {
-		e, ok, err := d.entry(queue, k)
+		e, ok, err := d.look(queue, k)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ const (
 	RecordCRC         = "record-crc"          // a body is not what was written
 	RecordDamaged     = "record-damaged"      // a part of the log, with records behind it, holds none
 	RecordTopic       = "record-topic"        // a record's topic can't be the name of a folder
+	RecordOffset      = "record-offset"       // a record has another queue offset than its queue gives it
 	BlankRecord       = "blank-record"        // the blank record at a file's end has another size than the rest of the file
 	TornTail          = "torn-tail"           // behind the last record stands something that is none
 	QueueOffsets      = "queue-offsets"       // the log lacks records between two of a queue

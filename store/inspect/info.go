@@ -185,12 +185,12 @@ func (d *Dir) queueInfo(q *queue, minPhyOffset int64) (QueueInfo, error) {
 	if i.MinOffset, err = d.minOffset(q, first, end, minPhyOffset); err != nil || first == end {
 		return i, err
 	}
-	if e, ok, err := d.entry(q, i.MinOffset); err != nil {
+	if e, ok, err := d.look(q, i.MinOffset); err != nil {
 		return i, err
 	} else if ok && i.MinOffset < end {
 		i.MinPhyOffset = e.PhyOffset
 	}
-	if e, ok, err := d.entry(q, end-1); err != nil {
+	if e, ok, err := d.look(q, end-1); err != nil {
 		return i, err
 	} else if ok && !e.IsBlank() {
 		i.MaxPhyOffset = e.PhyOffset + int64(e.Size)

@@ -51,15 +51,20 @@ func (v *verify) queueRecord(at int64, r message.Record) error {
 	topic := r.Topic()
 	if topic == "" || topic == "." || topic == ".." || strings.ContainsAny(topic, "/\x00") {
 		v.report.add(v.logFinding(RecordTopic, at, fmt.Sprintf("the topic %q can't be the name of a folder; the record is in no queue", topic)))
+		v.bad(at, r)
 		return nil
 	}
 	q := v.d.queues.find(topic, r.QueueId())
 	if q == nil {
 		q = v.d.queues.add(topic, r.QueueId())
 	}
-	tags := v.tagsCode(r)
-	if err := v.expect(q, r.QueueOffset(), at, int32(r.Size()), tags, r.StoreTimestamp()); err != nil {
+	tags, n := v.tagsCode(r), r.QueueOffset()
+	if n, err := v.renumber(q, n, at, r); err != nil {
 		return err
+	} else if n >= 0 {
+		if err := v.expect(q, n, at, int32(r.Size()), tags, r.StoreTimestamp()); err != nil {
+			return err
+		}
 	}
 	names, ok := r.Property(message.PropertyInnerMultiDispatch)
 	if !ok {
@@ -105,14 +110,39 @@ func (v *verify) tagsCode(r message.Record) int64 {
 	return message.TagsCode(r.Properties())
 }
 
+// renumber is the queue offset that a record with offset n has: that which its queue gives it, when the queue goes on
+// with it and only the record, whose header no checksum covers, says otherwise. -1: it says what can't be.
+func (v *verify) renumber(q *queue, n, at int64, r message.Record) (int64, error) {
+	c := &q.check
+	if c.first < 0 && n >= 0 || n == c.next && c.first >= 0 {
+		return n, nil
+	}
+	next := max(c.next, 0)
+	e, ok, err := v.d.entry(q, next)
+	if err != nil {
+		return 0, err
+	}
+	f := v.ofQueue(v.logFinding(RecordOffset, at, ""), q, n)
+	switch {
+	case ok && e.PhyOffset == at && int(e.Size) == r.Size():
+		f.Text = fmt.Sprintf("the record says that it is number %d of its queue, the queue has it at %d: a damaged header", n, next)
+		v.damage.renumbered = append(v.damage.renumbered, renumbered{at, next})
+		n = next
+	case n < 0 || c.first >= 0 && n-c.next > maxGap:
+		f.Text = fmt.Sprintf("the record says that it is number %d of its queue, which has %d before it: a damaged header", n, c.next)
+		v.bad(at, r)
+		n = -1
+	default:
+		return n, nil
+	}
+	v.report.add(f)
+	return n, nil
+}
+
 // expect checks that entry n of a queue is that of the record at a log offset.
 func (v *verify) expect(q *queue, n, at int64, size int32, tags, storeTimestamp int64) error {
 	c := &q.check
 	switch {
-	case n < 0 || c.first >= 0 && n-c.next > maxGap:
-		f := v.logFinding(QueueOffsets, at, fmt.Sprintf("the record says that it is number %d of its queue, which has %d before it: a damaged header", n, c.next))
-		v.report.add(v.ofQueue(f, q, n))
-		return nil
 	case c.first < 0:
 		c.first = n
 	case n < c.next:
@@ -278,11 +308,11 @@ func (v *verify) unasked(q *queue) error {
 	if len(q.files) == 0 {
 		return nil
 	}
-	first, end, err := v.d.bounds(q)
-	if err != nil {
-		return err
-	}
 	if c.first < 0 { // all its records have expired
+		first, end, err := v.d.bounds(q)
+		if err != nil {
+			return err
+		}
 		from, err := v.d.minOffset(q, first, end, v.d.log.min())
 		if err != nil {
 			return err
@@ -292,7 +322,7 @@ func (v *verify) unasked(q *queue) error {
 		}
 		return v.strays(q, end, end, true)
 	}
-	if err := v.strays(q, first, c.first, false); err != nil {
+	if err := v.strays(q, q.files[0].start, c.first, false); err != nil {
 		return err
 	}
 	for _, g := range c.gaps {
@@ -310,7 +340,7 @@ func (v *verify) gap(q *queue, g gap) error {
 		return nil
 	}
 	for k := g.from; k < g.to; k++ {
-		e, ok, err := v.d.entry(q, k)
+		e, ok, err := v.d.look(q, k)
 		if err != nil {
 			return err
 		}
@@ -331,7 +361,7 @@ func (v *verify) strays(q *queue, from, to int64, behind bool) error {
 	var first consumequeue.Entry
 	at, n, zero := int64(-1), int64(0), 0
 	for k := from; behind || k < to; k++ {
-		e, ok, err := v.d.entry(q, k)
+		e, ok, err := v.d.look(q, k)
 		if err != nil {
 			return err
 		}

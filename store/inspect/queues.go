@@ -17,8 +17,10 @@ import (
 const (
 	// chunkSize is how much of a queue is read at once.
 	chunkSize = 400 * consumequeue.EntrySize
-	// maxChunks is of how many queues a chunk is kept: 32 MB.
-	maxChunks = 4096
+	// minChunk is how much it is at least, when there are so many queues that chunks must be small.
+	minChunk = 16 * consumequeue.EntrySize
+	// chunkBytes is how much memory the chunks take that are kept.
+	chunkBytes = 32 << 20
 )
 
 // queueTable is all queues that have a folder, and those whose records the log holds.
@@ -29,8 +31,16 @@ type queueTable struct {
 	byTopic map[string]map[int32]*queue
 	stray   []string // names that are no queue's
 
+	kept   int      // bytes of a chunk that is kept
 	chunks []*queue // that have a chunk; a ring
 	hand   int      // whose chunk goes next
+
+	// What was read last of a queue that is looked through.
+	through struct {
+		q     *queue
+		first int64
+		data  []byte
+	}
 }
 
 // queue is one consume queue. Positions count entries.
@@ -200,54 +210,78 @@ func (d *Dir) place(q *queue, entry int64) (file string, offset int64) {
 	return d.short(fmt.Sprintf("%s/%020d", t.folder(q), start*consumequeue.EntrySize)), (entry - start) * consumequeue.EntrySize
 }
 
-// entry reads an entry of a queue; ok is false when the files have no such place. Neighbours come from memory.
+// entry reads an entry of a queue; ok is false when the files have no such place. It keeps the neighbours, for queues
+// that are read in turn.
 func (d *Dir) entry(q *queue, n int64) (e consumequeue.Entry, ok bool, err error) {
 	if at := (n - q.chunkFirst) * consumequeue.EntrySize; at >= 0 && at < int64(len(q.chunk)) {
 		return consumequeue.Decode(q.chunk[at:]), true, nil
 	}
+	b, err := d.readEntries(q, n, d.queues.room(q))
+	if q.chunk, q.chunkFirst = b, n; err != nil || len(b) == 0 {
+		return e, false, err
+	}
+	return consumequeue.Decode(b), true, nil
+}
+
+// look is entry for who looks through one queue after the other.
+func (d *Dir) look(q *queue, n int64) (e consumequeue.Entry, ok bool, err error) {
+	t := &d.queues.through
+	if at := (n - t.first) * consumequeue.EntrySize; t.q == q && at >= 0 && at < int64(len(t.data)) {
+		return consumequeue.Decode(t.data[at:]), true, nil
+	}
+	if t.data == nil {
+		t.data = make([]byte, chunkSize)
+	}
+	b, err := d.readEntries(q, n, t.data[:chunkSize])
+	if t.q, t.first, t.data = q, n, b; err != nil || len(b) == 0 {
+		return e, false, err
+	}
+	return consumequeue.Decode(b), true, nil
+}
+
+// readEntries reads entries from one on into b, as many as fit and stand in one file. It returns b, cut to what was read.
+func (d *Dir) readEntries(q *queue, n int64, b []byte) ([]byte, error) {
 	f := q.fileAt(n, d.queues.perFile)
 	if f == nil || n < 0 {
-		return e, false, nil
+		return b[:0], nil
 	}
 	at := (n - f.start) * consumequeue.EntrySize
-	size := min(chunkSize, min(f.length, d.queues.perFile*consumequeue.EntrySize)-at)
+	size := min(int64(len(b)), min(f.length, d.queues.perFile*consumequeue.EntrySize)-at)
 	if size < consumequeue.EntrySize {
-		return e, false, nil
+		return b[:0], nil
 	}
-	b := d.queues.room(q)[:size-size%consumequeue.EntrySize]
+	b = b[:size-size%consumequeue.EntrySize]
 	name := path.Join(d.queues.folder(q), f.name)
 	in, err := d.fs.OpenRead(name)
 	if err != nil {
-		return e, false, err
+		return b[:0], err
 	}
 	defer in.Close()
 	k, err := in.ReadAt(b, at)
 	if err != nil && err != io.EOF {
-		return e, false, fmt.Errorf("reading %s: %w", name, err)
+		return b[:0], fmt.Errorf("reading %s: %w", name, err)
 	}
-	if q.chunk, q.chunkFirst = b[:k-k%consumequeue.EntrySize], n; len(q.chunk) == 0 {
-		return e, false, nil
-	}
-	return consumequeue.Decode(q.chunk), true, nil
+	return b[:k-k%consumequeue.EntrySize], nil
 }
 
 // room is memory for a queue's chunk: its own, or new, or that of the queue whose turn it is.
 func (t *queueTable) room(q *queue) []byte {
-	if q.chunk != nil {
+	if cap(q.chunk) > 0 {
 		return q.chunk[:cap(q.chunk)]
 	}
-	if len(t.chunks) < maxChunks {
+	if t.kept == 0 {
+		t.kept = min(chunkSize, max(minChunk, chunkBytes/max(1, t.len())))
+		t.kept -= t.kept % consumequeue.EntrySize
+	}
+	if len(t.chunks) < chunkBytes/t.kept {
 		t.chunks = append(t.chunks, q)
-		return make([]byte, chunkSize)
+		return make([]byte, t.kept)
 	}
 	old := t.chunks[t.hand]
 	b := old.chunk[:cap(old.chunk)]
 	old.chunk = nil
 	t.chunks[t.hand] = q
 	t.hand = (t.hand + 1) % len(t.chunks)
-	if len(b) < chunkSize {
-		b = make([]byte, chunkSize)
-	}
 	return b
 }
 
@@ -255,7 +289,7 @@ func (t *queueTable) room(q *queue) []byte {
 func valid(e consumequeue.Entry) bool { return e.PhyOffset >= 0 && e.Size > 0 }
 
 // bounds is the first and the end of a queue's valid entries, by its first file and by a search in its last one that
-// has any.
+// has any: first in its beginning, for most of many queues are short.
 func (d *Dir) bounds(q *queue) (first, end int64, err error) {
 	if len(q.files) == 0 {
 		return 0, 0, nil
@@ -263,13 +297,18 @@ func (d *Dir) bounds(q *queue) (first, end int64, err error) {
 	first = q.files[0].start
 	for i := len(q.files) - 1; i >= 0; i-- {
 		start := q.files[i].start
-		n := sort.Search(int(d.queues.perFile), func(k int) bool {
-			e, ok, readErr := d.entry(q, start+int64(k))
+		ends := func(k int) bool {
+			e, ok, readErr := d.look(q, start+int64(k))
 			if readErr != nil && err == nil {
 				err = readErr
 			}
 			return !ok || !valid(e)
-		})
+		}
+		ends(0)
+		n := sort.Search(min(chunkSize/consumequeue.EntrySize, int(d.queues.perFile)), ends)
+		if n == chunkSize/consumequeue.EntrySize {
+			n += sort.Search(int(d.queues.perFile)-n, func(k int) bool { return ends(n + k) })
+		}
 		if n > 0 || i == 0 {
 			return first, start + int64(n), err
 		}
@@ -280,7 +319,7 @@ func (d *Dir) bounds(q *queue) (first, end int64, err error) {
 // minOffset is the first queue offset in [first, end) whose record is in a log that begins at minPhyOffset.
 func (d *Dir) minOffset(q *queue, first, end, minPhyOffset int64) (n int64, err error) {
 	n = first + int64(sort.Search(int(end-first), func(k int) bool {
-		e, ok, readErr := d.entry(q, first+int64(k))
+		e, ok, readErr := d.look(q, first+int64(k))
 		if readErr != nil && err == nil {
 			err = readErr
 		}

@@ -80,7 +80,7 @@ func (p *repair) fillQueues(v *verify, dir string, size int) error {
 			return err
 		}
 		for k := end - 1; k >= 0 && k >= end-1024; k-- {
-			e, ok, err := d.entry(q, k)
+			e, ok, err := d.look(q, k)
 			if err != nil {
 				return err
 			}

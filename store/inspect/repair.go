@@ -1,10 +1,12 @@
 package inspect
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 
 	"rocketd/protocol/message"
 	"rocketd/store/vfs"
@@ -59,7 +61,8 @@ type repair struct {
 
 // Repair mends a store that no broker has open, whose lock it holds meanwhile:
 //
-//  1. What is damaged within the log is filled, if asked for; files get their length.
+//  1. What is damaged within the log is filled, if asked for; files get their length, records the queue offset that
+//     their queue gives them.
 //  2. The log ends behind its last whole record: what is behind is zeroed, files behind it are removed.
 //  3. Queues with findings are made anew from the log, beside the old ones, which they then replace. A queue whose
 //     records have all expired keeps its last entry, so that its offsets go on.
@@ -93,6 +96,7 @@ func Repair(o Options, r RepairOptions) (*RepairReport, error) {
 	}
 	p.report.Found = v.report
 	p.fill(v)
+	p.renumber(v)
 	p.lengths(v)
 	p.cut(v)
 	if len(p.report.Steps) > 0 && !r.DryRun { // queues may have entries of what is gone
@@ -154,6 +158,32 @@ func (p *repair) write(name string, change func(f vfs.File) error) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
+}
+
+// renumber sets what is wrong in the headers of records, and of the blank ones at the end of files.
+func (p *repair) renumber(v *verify) {
+	const queueOffsetAt = 20
+	d, l := v.d, &v.d.log
+	for _, r := range v.damage.renumbered {
+		f := l.files[l.find(r.at)]
+		text := fmt.Sprintf("the record at %d gets queue offset %d, as its queue has it", r.at-f.start, r.queueOffset)
+		p.step(Step{What: "renumber", File: d.short(f.path), Text: text}, func() error {
+			return p.write(f.path, func(file vfs.File) error {
+				_, err := file.WriteAt(binary.BigEndian.AppendUint64(nil, uint64(r.queueOffset)), r.at-f.start+queueOffsetAt)
+				return err
+			})
+		})
+	}
+	for _, at := range v.damage.blanks {
+		i := l.find(at)
+		f := l.files[i]
+		p.step(Step{What: "renumber", File: d.short(f.path), Text: fmt.Sprintf("the blank record at %d gets the size of the rest of the file", at-f.start)}, func() error {
+			return p.write(f.path, func(file vfs.File) error {
+				_, err := file.WriteAt(message.AppendBlank(nil, int(l.fileEnd(i)-at)), at-f.start)
+				return err
+			})
+		})
+	}
 }
 
 // lengths gives the files of the log their length: one that is short gets zeros, one that is long loses them.
@@ -305,7 +335,7 @@ func (p *repair) fill(v *verify) {
 			})
 		}
 	}
-	for n, h := range append(append([]hole(nil), v.damage.holes...), v.damage.badBodies...) {
+	for n, h := range slices.Concat(v.damage.holes, v.damage.badRecords) {
 		if n >= len(v.damage.holes) && h.from >= v.scan.good {
 			continue // the tail, which is cut
 		}

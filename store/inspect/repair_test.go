@@ -74,7 +74,16 @@ var damages = []struct {
 		damage: func(t *testing.T, mem *vfs.Mem) { patch(t, mem, log0, 235, be32(1<<30)) }},
 	{name: "physical offset", kinds: []string{RecordDamaged}, file: "commitlog/00000000000000000000", offset: 235, fill: true,
 		damage: func(t *testing.T, mem *vfs.Mem) { patch(t, mem, log0, 235+28, be64(236)) }},
-	{name: "blank record", kinds: []string{BlankRecord}, file: "commitlog/00000000000000000000", left: []string{BlankRecord},
+	{name: "queue offset", kinds: []string{RecordOffset}, file: "commitlog/00000000000000000000", offset: 1410,
+		damage: func(t *testing.T, mem *vfs.Mem) { patch(t, mem, log0, 1410+20, be64(0)) }},
+	{name: "queue offset far off", kinds: []string{RecordOffset}, file: "commitlog/00000000000000000000", offset: 1410,
+		damage: func(t *testing.T, mem *vfs.Mem) { patch(t, mem, log0, 1410+20, be64(-5)) }},
+	{name: "queue offset and queue", kinds: []string{RecordOffset}, file: "commitlog/00000000000000000000", offset: 1410, fill: true,
+		damage: func(t *testing.T, mem *vfs.Mem) {
+			patch(t, mem, log0, 1410+20, be64(1<<40))
+			patch(t, mem, "/store/consumequeue/StoreTopic/0/00000000000000000000", 20, make([]byte, 8))
+		}},
+	{name: "blank record", kinds: []string{BlankRecord}, file: "commitlog/00000000000000000000",
 		damage: func(t *testing.T, mem *vfs.Mem) { patch(t, mem, log0, blankAt(t, mem), be32(9)) }, offset: -1},
 	{name: "no blank record", kinds: []string{RecordDamaged}, file: "commitlog/00000000000000000000", fill: true, offset: -1,
 		damage: func(t *testing.T, mem *vfs.Mem) { patch(t, mem, log0, blankAt(t, mem), make([]byte, 8)) }},
@@ -163,7 +172,7 @@ var damages = []struct {
 		damage: func(t *testing.T, mem *vfs.Mem) { patch(t, mem, "/store/checkpoint", 8, be64(1<<50)) }},
 	{name: "short checkpoint", kinds: []string{CheckpointFile}, file: "checkpoint",
 		damage: func(t *testing.T, mem *vfs.Mem) { truncate(t, mem, "/store/checkpoint", 10) }},
-	{name: "topic of a record", kinds: []string{RecordTopic}, file: "commitlog/00000000000000000000", offset: 235, left: []string{RecordTopic, QueueOffsets},
+	{name: "topic of a record", kinds: []string{RecordTopic}, file: "commitlog/00000000000000000000", offset: 235, fill: true,
 		damage: func(t *testing.T, mem *vfs.Mem) {
 			patch(t, mem, log0, int64(235+strings.Index(string(read(t, mem, log0)[235:470]), "StoreTopic")), []byte("Store/opic"))
 		}},
@@ -444,7 +453,7 @@ func randomDamage(t *testing.T, source *vfs.Mem, seeds int64) {
 			continue
 		}
 		for _, f := range r.Left.Findings {
-			if f.Kind != RecordTopic && f.Kind != QueueOffsets && f.Kind != BlankRecord {
+			if f.Kind != QueueOffsets {
 				t.Errorf("seed %d leaves %v", seed, f)
 			}
 		}
@@ -465,7 +474,7 @@ func randomDamage(t *testing.T, source *vfs.Mem, seeds int64) {
 			}
 		}
 		for _, f := range verifyStore(t, mem).Findings {
-			if f.Kind != RecordTopic && f.Kind != QueueOffsets && f.Kind != BlankRecord {
+			if f.Kind != QueueOffsets {
 				t.Errorf("seed %d: a start leaves %v", seed, f)
 			}
 		}

@@ -35,8 +35,10 @@ type verify struct {
 // damage is what Verify tells Repair.
 type damage struct {
 	holes      []hole // in the log, with records behind
-	badBodies  []hole // records whose checksum is wrong
-	missing    []span // files of the log
+	badRecords []hole // records whose checksum, topic or queue offset is wrong
+	renumbered []renumbered
+	blanks     []int64 // blank records of a wrong size
+	missing    []span  // files of the log
 	queues     []*queue
 	index      bool
 	configs    []configFile // that have a good .bak
@@ -48,6 +50,9 @@ type hole struct {
 	span
 	timestamp int64
 }
+
+// renumbered is a record that has another queue offset than its queue gives it.
+type renumbered struct{ at, queueOffset int64 }
 
 // Verify looks through the whole store. limit is how many findings of each kind the report holds, 0 is DefaultFindings.
 // An error says that something could not be read.
@@ -199,6 +204,7 @@ func (v *verify) checkRecords() error {
 			return nil
 		},
 		blank: func(_ string, at, size, rest int64) error {
+			v.damage.blanks = append(v.damage.blanks, at)
 			v.report.add(v.logFinding(BlankRecord, at, fmt.Sprintf("the blank record says that %d bytes are left, there are %d", size, rest)))
 			return nil
 		},
@@ -239,10 +245,15 @@ func (v *verify) record(at int64, r message.Record, crc error) error {
 		id, n := r.QueueId(), r.QueueOffset()
 		f.Topic, f.QueueId, f.QueueOffset = strings.Clone(r.Topic()), &id, &n
 		v.report.add(f)
-		v.damage.badBodies = append(v.damage.badBodies, hole{span{at, at + int64(r.Size())}, r.StoreTimestamp()})
+		v.bad(at, r)
 	}
 	if err := v.index.record(at, r); err != nil {
 		return err
 	}
 	return v.queueRecord(at, r)
+}
+
+// bad notes a record that a fill replaces.
+func (v *verify) bad(at int64, r message.Record) {
+	v.damage.badRecords = append(v.damage.badRecords, hole{span{at, at + int64(r.Size())}, r.StoreTimestamp()})
 }
