@@ -90,7 +90,7 @@ func New(cfg Config, o Options) (*Broker, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	cfg, err := cfg.readUpdates(o.Files)
+	cfg, err := cfg.readUpdates(o.Files, o.Log)
 	if err != nil {
 		return nil, err
 	}

@@ -63,17 +63,17 @@ func (c Config) merge(data []byte, from string) (Config, error) {
 }
 
 // readUpdates reads what an earlier run was told by UPDATE_BROKER_CONFIG; only without a configuration file.
-func (c Config) readUpdates(files compat.FileSystem) (Config, error) {
+func (c Config) readUpdates(files compat.FileSystem, log *slog.Logger) (Config, error) {
 	if c.file != "" {
 		return c, nil
 	}
 	path := filepath.Join(c.configDir(), updatedFile)
-	_, err := compat.LoadConfigFile(files, path, func(data []byte) (err error) {
+	_, err := compat.LoadConfigFile(files, path, log, func(data []byte) (err error) {
 		c, err = c.merge(data, path)
 		return err
 	})
 	if err != nil {
-		return c, fmt.Errorf("what UPDATE_BROKER_CONFIG changed earlier can't be read: %w", err)
+		return c, fmt.Errorf("what UPDATE_BROKER_CONFIG changed earlier can't be read; restore or mend %s, or move it and its .bak away to start with the defaults: %w", path, err)
 	}
 	return c, nil
 }

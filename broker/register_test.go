@@ -181,7 +181,9 @@ func (b *Broker) endRegistering(t *testing.T) {
 func TestRegister(t *testing.T) {
 	n := startNamesrv(t, 0)
 	defer n.stop(t)
+	n.mu.Lock()
 	n.order = map[string]string{"Ordered": "broker-a:4"}
+	n.mu.Unlock()
 	b := registering(t, func(c *Config) { c.NamesrvAddr = n.addr() })
 	defer b.endRegistering(t)
 	b.topics.CreateBySend("Ordered", "TBW102", 4, 0)

@@ -1,17 +1,20 @@
 package compat
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
 // load returns the text that is read; texts with an x are garbage.
 func load(t *testing.T, files FileSystem, path string) (text, from string, err error) {
 	t.Helper()
-	from, err = LoadConfigFile(files, path, func(b []byte) error {
+	from, err = LoadConfigFile(files, path, slog.New(slog.DiscardHandler), func(b []byte) error {
 		if strings.Contains(string(b), "x") {
 			return errors.New("garbage")
 		}
@@ -88,5 +91,81 @@ func TestWriteConfigFileOS(t *testing.T) {
 	}
 	if err := WriteConfigFile(OSFiles, filepath.Join(path+".bak", "x"), nil); err == nil {
 		t.Error("a file as directory was accepted")
+	}
+}
+
+// A damaged file that its .bak stands in for does not become the next .bak.
+func TestDamagedFileIsPutAside(t *testing.T) {
+	var log bytes.Buffer
+	decode := func(b []byte) error {
+		if strings.Contains(string(b), "x") {
+			return errors.New("garbage")
+		}
+		return nil
+	}
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	aside := func(m *memFiles, name, text string) {
+		t.Helper()
+		for n, have := range m.files {
+			if strings.HasPrefix(n, name+".damaged-") && have == text {
+				return
+			}
+		}
+		t.Errorf("%s is not put aside: %v", name, m.files)
+	}
+	m := newMemFiles(map[string]string{"c/f": "x1", "c/f.bak": "old"})
+	if from, err := LoadConfigFile(m, "c/f", logger, decode); err != nil || from != "c/f.bak" {
+		t.Fatalf("%s, %v", from, err)
+	}
+	aside(m, "c/f", "x1")
+	if err := WriteConfigFile(m, "c/f", []byte("new")); err != nil || m.files["c/f.bak"] != "old" {
+		t.Errorf("bak %q, %v", m.files["c/f.bak"], err)
+	}
+	for _, want := range []string{"file=c/f ", "garbage", "used=c/f.bak"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no %q in %s", want, log.String())
+		}
+	}
+
+	m = newMemFiles(map[string]string{"c/f": "x1", "c/f.bak": "x2"})
+	log.Reset()
+	if from, err := LoadConfigFileOrNone(m, "c/f", logger, "all is lost", decode); err != nil || from != "" {
+		t.Fatalf("%q, %v", from, err)
+	}
+	aside(m, "c/f", "x1")
+	aside(m, "c/f.bak", "x2")
+	if len(m.files) != 2 || !strings.Contains(log.String(), "all is lost") || !strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("%v, log %s", m.files, log.String())
+	}
+}
+
+// The file keeps its mode, and the .bak its text when nothing changes.
+func TestWriteConfigFileKeeps(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "broker.conf")
+	if err := os.WriteFile(path, []byte("mine"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getuid() == 0 {
+		if err := os.Chown(path, 1234, 2345); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, text := range []string{"changed", "changed"} {
+		if err := WriteConfigFile(OSFiles, path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, err := os.ReadFile(path + ".bak"); err != nil || string(b) != "mine" {
+		t.Errorf("bak %q, %v", b, err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode() != 0o640 {
+		t.Errorf("mode %v", info.Mode())
+	}
+	if s := info.Sys().(*syscall.Stat_t); os.Getuid() == 0 && (s.Uid != 1234 || s.Gid != 2345) {
+		t.Errorf("owner %d:%d", s.Uid, s.Gid)
 	}
 }

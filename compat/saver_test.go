@@ -58,6 +58,7 @@ func TestSaverShares(t *testing.T) {
 	if told[1] != "1<nil>" || told[2] != "501<nil>" || told[501] != "501<nil>" {
 		t.Errorf("told %q, %q, %q", told[1], told[2], told[501])
 	}
+	value.Add(1)
 	s.Changed(nil)
 	go func() { <-files.begun; files.pass <- struct{}{} }()
 	if err := s.Close(); err != nil {

@@ -41,12 +41,12 @@ func newKVTable(log *slog.Logger) *kvTable {
 // every topic.
 func (t *kvTable) load(files compat.FileSystem, path string) error {
 	var f kvFile
-	from, err := compat.LoadConfigFile(files, path, func(b []byte) error {
+	from, err := compat.LoadConfigFile(files, path, t.log, func(b []byte) error {
 		f = kvFile{}
 		return compat.Unmarshal(b, &f)
 	})
 	if err != nil {
-		return fmt.Errorf("KV configuration: %w", err)
+		return fmt.Errorf("KV configuration: %w; restore or mend %s (kvConfigPath), or move it and its .bak away to start with none (the queue order of ordered topics is in it)", err, path)
 	}
 	if from == "" {
 		return nil

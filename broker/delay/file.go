@@ -26,10 +26,13 @@ type file struct {
 	}
 }
 
+// lost is what it means to start without the file.
+const lost = "delayed messages and retries that are still in the store are delivered again, also those that were delivered before"
+
 // load reads the file, or its .bak.
 func (d *Delay) load() error {
 	table := map[int32]int64{}
-	_, err := compat.LoadConfigFile(d.o.Files, d.o.Path, func(b []byte) error {
+	_, err := compat.LoadConfigFileOrNone(d.o.Files, d.o.Path, d.o.Log, lost, func(b []byte) error {
 		var t body.DelayOffsetSerializeWrapper
 		if err := compat.Unmarshal(b, &t); err != nil {
 			return err

@@ -8,9 +8,13 @@ import (
 	"rocketd/protocol/body"
 )
 
+// lost is what it means to start without the file.
+const lost = "subscription groups get the default settings again as their consumers come (with autoCreateSubscriptionGroup=false they must be created again); " +
+	"groups that were disabled, or had other retry settings, are not any more"
+
 // load reads subscriptionGroup.json, or its .bak, over the system groups.
 func (t *Table) load() error {
-	from, err := compat.LoadConfigFile(t.o.Files, t.o.Path, t.decode)
+	from, err := compat.LoadConfigFileOrNone(t.o.Files, t.o.Path, t.o.Log, lost, t.decode)
 	if err != nil {
 		return fmt.Errorf("subscription groups: %w", err)
 	}

@@ -12,9 +12,12 @@ import (
 // separator parts topic and group in the file's keys. No topic can hold it; a group may.
 const separator = "@"
 
+// lost is what it means to start without the file.
+const lost = "every consumer group starts by its consumeFromWhere: messages may be consumed again, or skipped; set offsets with mqadmin resetOffsetByTime"
+
 // load reads consumerOffset.json, or its .bak.
 func (t *Table) load() error {
-	from, err := compat.LoadConfigFile(t.o.Files, t.o.Path, t.decode)
+	from, err := compat.LoadConfigFileOrNone(t.o.Files, t.o.Path, t.o.Log, lost, t.decode)
 	if err != nil {
 		return fmt.Errorf("consumer offsets: %w", err)
 	}

@@ -8,9 +8,13 @@ import (
 	"rocketd/protocol/body"
 )
 
+// lost is what it means to start without the file.
+const lost = "topics are unknown until they are created again (auto-creation gives them the default queues and permissions); " +
+	"their messages are still in the store and can be consumed once a topic has as many queues as before"
+
 // load reads topics.json, or its .bak, over the system topics.
 func (t *Table) load() error {
-	from, err := compat.LoadConfigFile(t.o.Files, t.o.Path, t.decode)
+	from, err := compat.LoadConfigFileOrNone(t.o.Files, t.o.Path, t.o.Log, lost, t.decode)
 	if err != nil {
 		return fmt.Errorf("topics: %w", err)
 	}

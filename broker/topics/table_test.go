@@ -361,9 +361,13 @@ func TestRestartAndBackup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := Open(Options{Path: path, Files: compat.OSFiles, Clock: time.Now, Log: slog.New(slog.DiscardHandler), AutoCreate: func() bool { return true }})
-	if err == nil || !strings.Contains(err.Error(), path+".bak") {
-		t.Errorf("both files broken: %v", err)
+	if _, ok := open(t, path, nil).Lookup("First"); ok {
+		t.Error("both files broken: First is there")
+	}
+	for _, name := range []string{path, path + ".bak"} {
+		if kept, err := filepath.Glob(name + ".damaged-*"); err != nil || len(kept) != 1 {
+			t.Errorf("%s is not kept aside: %v, %v", name, kept, err)
+		}
 	}
 }
 
