@@ -1,10 +1,12 @@
 package store
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
+	"rocketd/protocol"
 	"rocketd/protocol/message"
 	"rocketd/store/commitlog"
 )
@@ -122,14 +124,19 @@ func (s *Store) Record(phyOffset int64) (message.Record, error) {
 	return s.rawRecord(nil, phyOffset, size)
 }
 
-// recordSize reads how large the record at an offset says it is, and checks that it can be.
+// recordSize reads how large the record at an offset says it is, and checks that a record begins there at all: the
+// offset may be anything that a client sends, and what lies there anything that a client has stored, so the size
+// is only believed beside the magic code and the record's own place.
 func (s *Store) recordSize(phyOffset int64) (int32, error) {
-	b, err := s.log.Read(make([]byte, 0, message.BlankRecordSize), phyOffset, message.BlankRecordSize)
+	b, err := s.log.Read(make([]byte, 0, message.MinRecordSize), phyOffset, message.MinRecordSize)
 	if err != nil {
 		return 0, err
 	}
-	size := message.Record(b).Size()
-	if size < message.MinRecordSize || int64(size) > s.log.ConfirmOffset()-phyOffset || size > s.Config().MappedFileSizeCommitLog {
+	r := message.Record(b)
+	size := r.Size()
+	largest := max(s.Config().MaxMessageSize, protocol.MaxFrame) + recordOverhead // what can ever have been sent
+	if binary.BigEndian.Uint32(b[4:]) != message.MagicCode || r.PhyOffset() != phyOffset ||
+		size < message.MinRecordSize || size > largest || int64(size) > s.log.ConfirmOffset()-phyOffset || size > s.Config().MappedFileSizeCommitLog {
 		return 0, fmt.Errorf("%w: no record at %d", commitlog.ErrNotFound, phyOffset)
 	}
 	return int32(size), nil
