@@ -5,14 +5,24 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds how deep values may stand in one another; RocketMQ's deepest body has six levels.
-const maxDepth = 64
+// Bounds of what is read; RocketMQ's deepest body has six levels, and its only objects as keys are flat
+// (MessageQueue).
+const (
+	// maxDepth bounds how deep values may stand in one another.
+	maxDepth = 64
+	// maxKeyDepth bounds how deep objects and arrays may stand in one another as keys. Each becomes a string within
+	// a string, whose quotes and backslashes double: forty of them, 200 bytes, would make a text of a terabyte.
+	maxKeyDepth = 1
+	// shownText is how much of a text an error shows.
+	shownText = 40
+)
 
 // Standardize turns what fastjson 1.2.69 reads into standard JSON: bare numbers, words and whole objects as
 // keys become strings (an object its JSON text), single quotes double ones, surplus commas and comments go,
 // NaN and undefined become null, numbers lose the suffix of their Java type, and the escapes that only
 // fastjson has become standard ones. Text that is standard already comes back as it is but for spaces.
-// Deeper than 64 levels is an error.
+// Deeper than 64 levels, and an object within a key of another, are errors: so the result is at most seven times as
+// long as data (a control character in a key), and the time to make it grows with the length.
 func Standardize(data []byte) ([]byte, error) {
 	r := reader{in: data, out: make([]byte, 0, len(data)+len(data)/16+16)}
 	if err := r.document(); err != nil {
@@ -25,6 +35,7 @@ func Standardize(data []byte) ([]byte, error) {
 type reader struct {
 	in, out []byte
 	pos     int
+	keys    int // keys that are objects or arrays, and that we are in
 }
 
 type syntaxError string
@@ -34,6 +45,7 @@ func (e syntaxError) Error() string { return string(e) }
 const (
 	errEnd    = syntaxError("text ends within a value")
 	errDepth  = syntaxError("values stand in one another too deep")
+	errKey    = syntaxError("an object as a key within a key that is an object")
 	errRest   = syntaxError("text behind the value")
 	errNumber = syntaxError("bad number")
 	errEscape = syntaxError("bad escape")
@@ -178,9 +190,14 @@ func (r *reader) key(depth int) error {
 	case b == '"' || b == '\'':
 		return r.text(b)
 	case b == '{' || b == '[':
+		if r.keys == maxKeyDepth {
+			return errKey
+		}
+		r.keys++
 		if err := r.value(depth + 1); err != nil {
 			return err
 		}
+		r.keys--
 	case b == '-' || b >= '0' && b <= '9':
 		if err := r.number(); err != nil {
 			return err
@@ -216,7 +233,7 @@ func (r *reader) word() error {
 		r.out = append(r.out, "null"...)
 	default:
 		r.pos = start
-		return syntaxError(fmt.Sprintf("word %q is no value", w))
+		return syntaxError(fmt.Sprintf("word %.*q is no value", shownText, w))
 	}
 	return nil
 }

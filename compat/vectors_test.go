@@ -121,7 +121,7 @@ func TestStandardize(t *testing.T) {
 	}
 }
 
-// FuzzStandardize: it never panics, what it returns is standard JSON, and standard JSON keeps its meaning.
+// FuzzStandardize: it never panics, what it returns is standard JSON of a bounded length, and standard JSON keeps its meaning.
 func FuzzStandardize(f *testing.F) {
 	for _, line := range vectors(f, "reader.txt") {
 		var v []any
@@ -134,7 +134,13 @@ func FuzzStandardize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		out, err := Standardize(text)
 		if err != nil {
+			if len(err.Error()) > 400 {
+				t.Fatalf("%q: an error of %d bytes", text, len(err.Error()))
+			}
 			return
+		}
+		if len(out) > maxGrowth*len(text) {
+			t.Fatalf("%q became %d bytes", text, len(out))
 		}
 		if !json.Valid(out) {
 			t.Fatalf("%q became %q", text, out)

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strconv"
@@ -269,7 +270,7 @@ func readInt(it *jsoniter.Iterator) int32 {
 	}
 	n, ok := parseInt(text, 32)
 	if !ok {
-		it.ReportError("command", text+" is not an int")
+		it.ReportError("command", fmt.Sprintf("%.40q is not an int", text))
 	}
 	return int32(n)
 }

@@ -49,13 +49,16 @@ func TestDecodeJSON(t *testing.T) {
 func TestDecodeJSONRefuses(t *testing.T) {
 	for _, header := range []string{
 		``, ` `, `null`, `[]`, `"x"`, `1`, `{`, `{"code"}`, `{"code":}`, `{"code":1`, `{"code":1}}`, `{"code":1} x`, `{"code":2147483648}`,
-		`{"code":-2147483649}`, `{"code":"x"}`, `{"code":1e}`, `{"extFields":[]}`, `{"extFields":"x"}`, `{"extFields":1}`, `{"extFields":{"a":"b"`,
+		`{"code":-2147483649}`, `{"code":"x"}`, `{"code":"` + strings.Repeat("x", 10000) + `"}`, `{"code":` + strings.Repeat("x", 10000) + `}`, `{"code":1e}`, `{"extFields":[]}`, `{"extFields":"x"}`, `{"extFields":1}`, `{"extFields":{"a":"b"`,
 		`{"extFields":{"a"}}`, `{"remark":"`, `{"remark":"\`, `{"remark":"\u12"}`, `{"remark":"\uZZZZ"}`, `{"remark":"\q"}`,
+		`{"code":1,"x":` + strings.Repeat("{", 40) + `"a":1` + strings.Repeat("}:1", 39) + `}}`,
 		strings.Repeat(`{"x":`, 100000), `{"x":` + strings.Repeat("[", 100000),
 	} {
 		var c Command
 		if err := DecodeHeader(JSON, header, &c); err == nil {
 			t.Errorf("%.40q: accepted as %+v", header, c)
+		} else if len(err.Error()) > 1000 {
+			t.Errorf("%.40q: an error of %d bytes", header, len(err.Error()))
 		}
 	}
 }
