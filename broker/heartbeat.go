@@ -2,6 +2,7 @@ package broker
 
 import (
 	"rocketd/broker/clients"
+	"rocketd/broker/filter"
 	"rocketd/broker/topics"
 	"rocketd/compat"
 	"rocketd/protocol"
@@ -24,6 +25,9 @@ func (b *Broker) heartBeat(c *remoting.Call, _ *header.Empty) (*protocol.Command
 	var saved waits
 	for i := range hb.ConsumerDataSet {
 		d := &hb.ConsumerDataSet[i]
+		for j := range d.SubscriptionDataSet {
+			d.SubscriptionDataSet[j].CodeSet = filter.SortCodes(d.SubscriptionDataSet[j].CodeSet)
+		}
 		group, created := b.groups.FindOrCreate(d.GroupName)
 		if created {
 			saved.add(b.groups.Saved)

@@ -23,11 +23,25 @@ func IsTag(expressionType string) bool { return expressionType == "" || expressi
 var ErrSplit = errors.New("subString split error")
 
 // Tags takes messages whose tag has one of a set of hashes (message.TagsCode). Two tags may share a hash:
-// the client looks at the text again. A nil *Tags takes every message.
-type Tags struct{ codes []int32 }
+// the client looks at the text again. A nil *Tags takes every message. Immutable, so held pulls share it.
+type Tags struct {
+	codes []int32 // sorted when there are more than linear
+}
+
+// linear is up to how many tags looking at each is quicker than halving.
+const linear = 16
+
+// SortCodes returns the codes as FromCodes wants them: many are sorted, each once. It changes codes.
+func SortCodes(codes []int32) []int32 {
+	if len(codes) <= linear {
+		return codes
+	}
+	slices.Sort(codes)
+	return slices.Clip(slices.Compact(codes))
+}
 
 // FromCodes makes the filter of a subscription as a heartbeat brings it: its text, and the hashes that
-// the client has calculated. nil for "*".
+// the client has calculated, from SortCodes: what a heartbeat brings once is not sorted for every pull. nil for "*".
 func FromCodes(subString string, codes []int32) *Tags {
 	if subString == All {
 		return nil
@@ -44,20 +58,27 @@ func Parse(expression string) (*Tags, error) {
 	if strings.Trim(expression, "|") == "" && len(expression)%2 == 0 {
 		return nil, ErrSplit // Java's split leaves nothing of it
 	}
-	t := &Tags{}
+	var codes []int32
 	for tag := range strings.SplitSeq(expression, "||") {
 		// As String#trim of Java: everything up to the space.
 		tag = strings.TrimFunc(tag, func(r rune) bool { return r <= ' ' })
 		if tag != "" {
-			t.codes = append(t.codes, compat.HashCode(tag))
+			codes = append(codes, compat.HashCode(tag))
 		}
 	}
-	return t, nil
+	return &Tags{SortCodes(codes)}, nil
 }
 
 // MatchQueue decides by the tagsCode of a consume-queue entry, of which the low 32 bits count.
 func (t *Tags) MatchQueue(tagsCode int64) bool {
-	return t == nil || slices.Contains(t.codes, int32(tagsCode))
+	if t == nil {
+		return true
+	}
+	if len(t.codes) > linear { // a pull goes through hundreds of entries, and a held one is asked under a lock
+		_, found := slices.BinarySearch(t.codes, int32(tagsCode))
+		return found
+	}
+	return slices.Contains(t.codes, int32(tagsCode))
 }
 
 // MatchRecord decides by the record: the tag's hash has decided already.

@@ -2,8 +2,12 @@ package filter
 
 import (
 	"errors"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 )
 
 // Hashes by hand: h = 31h + c. "TagA" is in spec/message-format.md section 7; "a" is 97; "Aa" and "BB" are
@@ -85,6 +89,35 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// TestManyTags: what many tags match is what looking at each says, and takes as long as with few: four hundred
+// thousand tags on every entry of a pull, or under the lock of held pulls, would stop everybody's delivery.
+func TestManyTags(t *testing.T) {
+	for _, n := range []int{1, linear, linear + 1, 1000, 400_000} {
+		var text strings.Builder
+		codes := make(map[int32]bool)
+		for i := range n {
+			tag := strconv.FormatInt(int64(i*7), 16)
+			text.WriteString("||" + tag + "||" + tag)
+			codes[hash(tag)] = true
+		}
+		parsed, err := Parse(text.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		subscribed := FromCodes(text.String(), SortCodes(slices.Collect(maps.Keys(codes))))
+		start := time.Now()
+		for i := range 20_000 {
+			code := hash(strconv.Itoa(i))
+			if p, s := parsed.MatchQueue(int64(code)), subscribed.MatchQueue(int64(code)); p != codes[code] || s != p {
+				t.Fatalf("%d tags, code %d: %v from text and %v from codes, want %v", n, code, p, s, codes[code])
+			}
+		}
+		if took := time.Since(start); took > 2*time.Second { // looking at each takes 5 s and more
+			t.Errorf("%d tags: %v", n, took)
+		}
+	}
+}
+
 func TestIsTag(t *testing.T) {
 	for _, s := range []string{"", "TAG"} {
 		if !IsTag(s) {
@@ -95,6 +128,17 @@ func TestIsTag(t *testing.T) {
 		if IsTag(s) {
 			t.Errorf("%q is not the type of tags", s)
 		}
+	}
+}
+
+func BenchmarkMatchQueueManyTags(b *testing.B) {
+	codes := make([]int32, 600_000)
+	for i := range codes {
+		codes[i] = int32(i) * 3
+	}
+	f := FromCodes("many", SortCodes(codes))
+	for b.Loop() {
+		f.MatchQueue(tagB)
 	}
 }
 
