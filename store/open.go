@@ -143,6 +143,7 @@ func (s *Store) load(crashed bool) (err error) {
 	s.log, err = commitlog.Open(commitlog.Options{
 		FS:                             s.o.FS,
 		Dir:                            cfg.logDir(),
+		Aside:                          s.path("damaged"),
 		FileSize:                       int64(cfg.MappedFileSizeCommitLog),
 		Clock:                          s.o.Clock,
 		Log:                            s.o.Log,

@@ -231,9 +231,17 @@ func (s *Store) indexStart(from int64, crashed, own bool) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if from = start; !own {
+		// The last file may be empty because it is lost. Then too indexing goes on behind what there is.
+		if from = start; !own || s.index.Shrunk() && s.index.EndPhyOffset() != s.checkpoint.lastRecord {
 			from = min(from, s.index.EndPhyOffset())
 		}
+	}
+	if !crashed {
+		start, err := s.index.Mend(s.log.MaxOffset(), s.storeTime)
+		if err != nil {
+			return 0, err
+		}
+		from = min(from, start)
 	}
 	if s.index.Empty() {
 		return max(0, s.log.MinOffset()), nil

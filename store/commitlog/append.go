@@ -30,6 +30,7 @@ type appender struct {
 	closed    bool
 	file      *segment.File // in which the end lies; nil: none yet
 	dirty     int64         // end of what is to be made zeros from the log's end on; 0: nothing
+	tail      bool          // what recovery has found there has not been looked at
 }
 
 // encoder is what one Append works with outside the lock; it is reused.
@@ -189,7 +190,7 @@ func (l *Log) writableLocked() error {
 		return errors.New("commitlog: Recover has not been called")
 	case err != nil:
 		return err
-	case l.files.Last() != l.append.file:
+	case l.append.tail || l.files.Last() != l.append.file:
 		if err := l.removeBehindEndLocked(); err != nil {
 			return err
 		}

@@ -21,7 +21,9 @@
 //     as durable: a torn record, records behind it, zeros.
 //  4. The files up to there are synced, so that what a dead process had only written is durable before anyone is
 //     shown it as such.
-//  5. Start removes the files behind the end, as the official broker does; among them the one made in advance.
+//  5. Start removes the files behind the end, as the official broker does; among them the one made in advance. But records
+//     behind the end, in that file and in later ones, are kept aside first, in the folder damaged-<end> beside the log's:
+//     after a power failure they are what was never flushed, after a damage of the disk what was.
 //  6. The first Append makes what lies behind the end zeros, durably, before it writes: else what the scan has
 //     refused could look valid to a later one once the bytes before it are mended.
 package commitlog
@@ -44,6 +46,7 @@ import (
 type Options struct {
 	FS       vfs.FS
 	Dir      string // folder of the files
+	Aside    string // where records behind the end are kept, a dash and the end's offset follow; "": damaged beside Dir
 	FileSize int64  // bytes of each file (mappedFileSizeCommitLog)
 	Clock    func() time.Time
 	Log      *slog.Logger
@@ -124,6 +127,9 @@ func Open(o Options) (*Log, error) {
 		return nil, fmt.Errorf("commitlog: file size %d", o.FileSize)
 	}
 	o.FlushIntervalCommitLog = orDefault(o.FlushIntervalCommitLog, 500)
+	if o.Aside == "" {
+		o.Aside = path.Join(path.Dir(o.Dir), "damaged")
+	}
 	o.FlushCommitLogThoroughInterval = orDefault(o.FlushCommitLogThoroughInterval, 10_000)
 	if err := vfs.MkdirAllSync(o.FS, o.Dir); err != nil {
 		return nil, fmt.Errorf("commitlog: %w", err)

@@ -1,11 +1,9 @@
 package commitlog
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"rocketd/protocol/message"
@@ -58,7 +56,7 @@ func (l *Log) Recover(from int64, checkCRC bool, each func(phyOffset int64, r me
 	l.writtenTime.Store(r.last)
 	l.flushedTime.Store(r.last)
 	if end := l.append.file.End(); r.end < end {
-		l.append.dirty = end
+		l.append.dirty, l.append.tail = end, true
 	}
 	l.append.recovered = true
 	return nil
@@ -128,18 +126,19 @@ func (r *recovery) progress() {
 	}
 }
 
-// removeBehindEndLocked removes the files behind the one in which the log ends, as the official broker does.
+// removeBehindEndLocked removes the files behind the one in which the log ends, as the official broker does; those that
+// hold records it keeps aside.
 func (l *Log) removeBehindEndLocked() error {
+	if err := l.keepTailLocked(); err != nil {
+		return fmt.Errorf("%w: records behind the end cannot be kept aside: %w", ErrWriteStop, err)
+	}
 	for f := l.files.Last(); f != l.append.file; f = l.files.Last() {
-		level := slog.LevelInfo // made in advance
-		if v, ok := l.files.View(f.Start()); ok {
-			if firstTimestamp(v) != 0 {
-				level = slog.LevelWarn // records behind a damaged one; the official broker drops them too
-			}
-			v.Release()
+		kept, err := l.keepLastLocked(f)
+		if err == nil && !kept { // made in advance
+			l.o.Log.Info("commit log: removing a file behind the end", "path", f.Path(), "end", l.written.Load())
+			err = l.files.RemoveLast()
 		}
-		l.o.Log.Log(context.Background(), level, "commit log: removing a file behind the end", "path", f.Path(), "end", l.written.Load())
-		if err := l.files.RemoveLast(); err != nil {
+		if err != nil {
 			return fmt.Errorf("%w: a file behind the end cannot be removed: %w", ErrWriteStop, err)
 		}
 	}

@@ -44,6 +44,7 @@ type Index struct {
 
 	fullTimestamp int64 // see FullTimestamp
 	again         int64 // the record that is indexed though it is the last one; -1: none
+	shrunk        bool  // see Shrunk
 }
 
 // Open loads the headers of the files in a folder, which need not exist.

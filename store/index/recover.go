@@ -58,6 +58,7 @@ func (x *Index) recover(phyOffset, indexMsgTimestamp int64, timeOf func(int64) i
 		if h := &last.header; h.count > 1 && h.beginPhyOffset < from {
 			from = h.beginPhyOffset // it should have had some
 		}
+		x.shrunk = true
 		if err := x.dropLast(); err != nil {
 			return 0, err
 		}
@@ -66,20 +67,20 @@ func (x *Index) recover(phyOffset, indexMsgTimestamp int64, timeOf func(int64) i
 		f := x.files[i]
 		last := i == len(x.files)-1
 		if !last && f.header.endTimestamp <= indexMsgTimestamp && f.header.count >= x.indexNum {
-			continue
+			agrees, err := x.agrees(i)
+			if err != nil {
+				return 0, err
+			}
+			if agrees {
+				continue
+			}
 		}
 		whole, err := x.mend(f, phyOffset, last, timeOf)
 		if err != nil {
 			return 0, err
 		}
 		if !whole {
-			x.log.Error("an index file is damaged; what it lost is indexed again", "file", f.path, "from", f.header.endPhyOffset)
-			for len(x.files) > i+1 {
-				if err := x.dropLast(); err != nil {
-					return 0, err
-				}
-			}
-			return f.header.endPhyOffset, nil
+			return x.cutAt(i)
 		}
 	}
 	return from, nil
@@ -148,6 +149,9 @@ func (x *Index) mend(f *file, phyOffset int64, last bool, timeOf func(int64) int
 	lacks := good < f.header.count && f.header.endPhyOffset < phyOffset
 	whole = good == end && (last || end >= x.indexNum) && !lacks
 	if good > 1 {
+		if err := x.mendBegin(in, f, timeOf); err != nil {
+			return false, err
+		}
 		f.header.endPhyOffset = newest.phyOffset
 		if f.header.endTimestamp = timeOf(newest.phyOffset); f.header.endTimestamp == 0 {
 			f.header.endTimestamp = f.header.beginTimestamp + int64(newest.seconds)*1000

@@ -149,11 +149,25 @@ func (q *Queue) RemoveLast() error {
 	return q.remove(func(files []*File) (*File, []*File) { return files[len(files)-1], files[:len(files)-1] })
 }
 
+// MoveLast takes the newest file out of the queue and out of the folder, to a name in another folder of the same disk.
+func (q *Queue) MoveLast(name string) error {
+	return q.take(func(files []*File) (*File, []*File) { return files[len(files)-1], files[:len(files)-1] }, func(f *File) error {
+		if err := q.fs.Rename(f.path, name); err != nil {
+			return err
+		}
+		return q.fs.SyncDir(path.Dir(name))
+	})
+}
+
 func (q *Queue) remove(choose func([]*File) (*File, []*File)) error {
+	return q.take(choose, (*File).Remove)
+}
+
+func (q *Queue) take(choose func([]*File) (*File, []*File), away func(*File) error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	f, rest := choose(q.Files())
-	if err := f.Remove(); err != nil {
+	if err := away(f); err != nil {
 		return err
 	}
 	q.files.Store(&rest)
