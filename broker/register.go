@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rocketd/broker/topics"
@@ -154,24 +155,43 @@ func (r *registrar) wait(ctx context.Context) {
 // await waits for the next try at the name servers that which (called under their lock) chooses.
 func (r *registrar) await(ctx context.Context, which func(*nameServer) bool) {
 	told := make(chan struct{})
-	var left sync.WaitGroup
-	for _, n := range r.servers() {
-		n.mu.Lock()
-		if which(n) {
-			left.Add(1)
-			n.mu.waiters = append(n.mu.waiters, left.Done)
-		}
-		n.mu.Unlock()
-		n.poke()
-	}
-	go func() { // ends when the name servers' goroutines have tried, which close waits for
-		left.Wait()
-		close(told)
-	}()
+	r.notify(which, func() { close(told) })
 	select {
 	case <-told:
 	case <-ctx.Done():
 	}
+}
+
+// told calls done as soon as wait would return, at the latest after patience. It never blocks; done must not either,
+// and may be called twice.
+func (r *registrar) told(patience time.Duration, done func()) {
+	late := time.AfterFunc(patience, done)
+	r.notify(func(n *nameServer) bool { return n.mu.reached }, func() {
+		late.Stop()
+		done()
+	})
+}
+
+// notify calls done once the chosen name servers have been tried: at once when none is chosen, at the latest when they
+// are no longer served.
+func (r *registrar) notify(which func(*nameServer) bool, done func()) {
+	left := new(atomic.Int32)
+	left.Store(1) // this call
+	one := func() {
+		if left.Add(-1) == 0 {
+			done()
+		}
+	}
+	for _, n := range r.servers() {
+		n.mu.Lock()
+		if which(n) {
+			left.Add(1)
+			n.mu.waiters = append(n.mu.waiters, one)
+		}
+		n.mu.Unlock()
+		n.poke()
+	}
+	one()
 }
 
 func (n *nameServer) poke() {

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"context"
 	"time"
 
 	"rocketd/broker/topics"
@@ -54,13 +53,15 @@ func (b *Broker) updateTopic(c *remoting.Call, req *header.CreateTopicRequest) (
 	b.topics.Put(config)
 	b.log.Info("topic updated", "topic", config.TopicName, "readQueueNums", config.ReadQueueNums,
 		"writeQueueNums", config.WriteQueueNums, "perm", config.Perm, "client", c.Conn().RemoteAddr())
-	if err := b.saved(b.topics.Saved); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), namesrvPatience)
-	defer cancel()
-	b.registrar.wait(ctx)
-	return c.Answer(protocol.Success, unsetRemark, nil), nil
+	// Nobody waits here: with many requests at once, all of them share a write of the file and a registration.
+	b.topics.Saved(func(err error) {
+		if err != nil {
+			c.ReplyError(unsaved(err))
+			return
+		}
+		b.registrar.told(namesrvPatience, func() { c.Reply(c.Answer(protocol.Success, unsetRemark, nil)) })
+	})
+	return nil, nil
 }
 
 // saved waits for a table's file. Only in the admin lane.
@@ -68,9 +69,14 @@ func (b *Broker) saved(by func(done func(error))) error {
 	done := make(chan error, 1)
 	by(func(err error) { done <- err })
 	if err := <-done; err != nil {
-		return protocol.Errorf(protocol.SystemError, "the change could not be stored: %v", err)
+		return unsaved(err)
 	}
 	return nil
+}
+
+// unsaved is the answer to a change that is not in its file.
+func unsaved(err error) error {
+	return protocol.Errorf(protocol.SystemError, "the change could not be stored: %v", err)
 }
 
 // deleteTopic (215) removes a topic and its queues. Name servers are told by the administrator (216).

@@ -24,7 +24,7 @@ func (w waits) answer(c *remoting.Call, answer *protocol.Command) (*protocol.Com
 	for _, saved := range w {
 		saved(func(err error) {
 			if err != nil {
-				c.ReplyError(protocol.Errorf(protocol.SystemError, "the change could not be stored: %v", err))
+				c.ReplyError(unsaved(err))
 			}
 			if left.Add(-1) == 0 {
 				c.Reply(answer) // does nothing after an error
