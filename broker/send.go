@@ -150,6 +150,10 @@ func (b *Broker) prepareSingle(r *sendRun, s *sending, topic *topics.Config) boo
 	if topics.IsRetry(m.Topic) && !b.deadLetter(r, s, &topic) {
 		return false
 	}
+	if len(m.Topic) > message.MaxTopicLength { // a group's retry topic; here, before the message is put off by a delay
+		r.refuse(s, protocol.MessageIllegal, illegalRemark(r.env.cfg))
+		return false
+	}
 	b.fillMessage(s, m, topic)
 	m.Body = s.call.Command().Body
 

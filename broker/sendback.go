@@ -78,7 +78,7 @@ func (b *Broker) sendBack(c *remoting.Call, req *header.ConsumerSendMsgBackReque
 		level = 3 + int(m.ReconsumeTimes)
 	}
 	b.sentBack(&m, t.TopicName, queueId, level)
-	if len(m.Properties) > message.MaxPropertiesLength {
+	if len(t.TopicName) > message.MaxTopicLength || len(m.Properties) > message.MaxPropertiesLength {
 		return nil, protocol.Errorf(protocol.SystemError, "MESSAGE_ILLEGAL")
 	}
 	p := store.Put{Message: &m}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -225,7 +226,7 @@ func TestClockMovedForward(t *testing.T) {
 	})
 }
 
-// TestDiscard: what can't be delivered is passed over; what is gone too.
+// TestDiscard: what can never be delivered is passed over, and holds nobody up; what is gone too.
 func TestDiscard(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "delayOffset.json")
 	synctest.Test(t, func(t *testing.T) {
@@ -237,7 +238,17 @@ func TestDiscard(t *testing.T) {
 		s.wait(1, due, "bad queue", "REAL_TOPIC\x01T\x02REAL_QID\x01x")
 		s.wait(1, due, "gone", properties("T", 0))
 		delete(s.messages, s.phy)
+		s.wait(1, due, "long topic", properties("%RETRY%"+strings.Repeat("g", 125), 0))
+		s.wait(1, due, "illegal topic", properties("../T", 0))
+		s.wait(1, due, "negative queue", properties("T", -1))
+		s.wait(1, due, "too large", properties("T", 0))
 		s.wait(1, due, "good", properties("T", 0))
+		s.fail = func(m *message.Message) error {
+			if string(m.Body) == "too large" {
+				return fmt.Errorf("%w: maxMessageSize was lowered", commitlog.ErrTooLarge)
+			}
+			return nil
+		}
 		d := open(t, s, path, time.Now)
 		d.Start()
 		defer d.Close()
@@ -245,13 +256,13 @@ func TestDiscard(t *testing.T) {
 		if got := s.bodies(); len(got) != 1 || got[0] != "good" {
 			t.Fatalf("delivered %q", got)
 		}
-		if at := d.Offsets()[1]; at != 6 {
-			t.Errorf("place %d, want 6", at)
+		if at := d.Offsets()[1]; at != 10 {
+			t.Errorf("place %d, want 10", at)
 		}
 	})
 }
 
-// TestFailures: a message that can't be stored or read holds back those behind it and is tried again.
+// TestFailures: a message that can't be stored or read now holds back those behind it and is tried again.
 func TestFailures(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "delayOffset.json")
 	synctest.Test(t, func(t *testing.T) {
@@ -262,7 +273,7 @@ func TestFailures(t *testing.T) {
 		// At first 2 alone is refused, which 3 and 4 of its run don't know.
 		s.fail = func(m *message.Message) error {
 			if string(m.Body) == "2" {
-				return commitlog.ErrTooLarge
+				return commitlog.ErrFull
 			}
 			return nil
 		}

@@ -218,6 +218,11 @@ func (l *level) prepare(i int, m message.Message, offset int64) bool {
 		l.log.Error("delayed message without a real topic and queue discarded", "offset", offset, "phyOffset", m.PhyOffset)
 		return false
 	}
+	if err := message.ValidateTopic(topic); err != nil || queueId < 0 {
+		l.log.Error("delayed message to a topic or queue that can't be discarded", "offset", offset, "phyOffset", m.PhyOffset,
+			"topic", fmt.Sprintf("%.200q", topic), "queueId", queueId, "err", err)
+		return false
+	}
 	if topic == message.TopicTransHalf {
 		l.log.Error("delayed half message discarded", "offset", offset, "phyOffset", m.PhyOffset)
 		return false
@@ -246,6 +251,14 @@ func (l *level) deliver(n int) int {
 	}
 	l.d.o.Store.Put(l.puts)
 	for i, v := range l.batch[:n] {
+		if errors.Is(v.put.Err, commitlog.ErrTooLarge) {
+			// No later try can end otherwise, and the level's other messages may not wait for it for ever, as they
+			// do in 4.9.8. The waiting message stays in the log as long as its file.
+			l.log.Error("delayed message that can't be stored put aside", "err", v.put.Err, "offset", v.offset,
+				"topic", v.msg.Topic, "bodySize", len(v.msg.Body))
+			l.offset.Store(v.offset + 1)
+			continue
+		}
 		if v.put.Err != nil {
 			l.offset.Store(v.offset)
 			l.retry("delayed message can't be delivered", v.put.Err, v.offset)
