@@ -72,7 +72,7 @@ func (t *routeTable) register(req *header.RegisterBrokerRequest, b *body.Registe
 		}
 	}
 	old, known := set.addrs[id]
-	if old != addr {
+	if !known || old != addr { // an empty address is one too, and has to be in the set to be removed with it
 		set.addrs[id] = addr
 		t.changedLocked(set)
 		t.log.Info("broker address changed", "cluster", set.cluster, "broker", name, "brokerId", id, "from", old, "to", addr)
@@ -98,8 +98,10 @@ func (t *routeTable) register(req *header.RegisterBrokerRequest, b *body.Registe
 	}
 	var result header.RegisterBrokerResponse
 	if id != 0 {
-		if master := t.mu.live[set.addrs[0]]; master != nil {
-			result = header.RegisterBrokerResponse{HaServerAddr: master.haAddr, MasterAddr: set.addrs[0]}
+		if masterAddr, known := set.addrs[0]; known {
+			if master := t.mu.live[masterAddr]; master != nil {
+				result = header.RegisterBrokerResponse{HaServerAddr: master.haAddr, MasterAddr: masterAddr}
+			}
 		}
 	}
 	return result

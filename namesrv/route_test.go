@@ -132,6 +132,35 @@ func TestExpire(t *testing.T) {
 	}
 }
 
+// TestEmptyAddress: a broker that registers without an address, as the official name server allows, goes like any
+// other, and is nobody's master.
+func TestEmptyAddress(t *testing.T) {
+	for name, remove := range map[string]func(*routeTable, *fakeClock, link){
+		"unregistered": func(r *routeTable, _ *fakeClock, _ link) { r.unregister("ghost", "") },
+		"closed":       func(r *routeTable, _ *fakeClock, l link) { r.linkClosed(l, "test") },
+		"expired": func(r *routeTable, c *fakeClock, _ link) {
+			c.now = c.now.Add(brokerExpiry + time.Millisecond)
+			r.expire()
+		},
+	} {
+		r, clock := newTable()
+		l := new(fakeLink)
+		r.register(broker("ghost", "", 0), topics(1, 6, "T"), l)
+		if !r.has("T", `"0":""`) {
+			t.Errorf("%s: registered %s", name, r.route("T", true, ""))
+		}
+		remove(r, clock, l)
+		if r.route("T", true, "") != nil || len(r.mu.topics)+len(r.mu.brokers)+len(r.mu.clusters)+len(r.mu.live) != 0 {
+			t.Errorf("%s: left over: %v, %v, %v, %v", name, r.mu.live, r.mu.brokers, r.mu.topics, r.mu.clusters)
+		}
+	}
+	r, _ := newTable()
+	r.register(broker("ghost", "", 0), topics(1, 6, "T"), new(fakeLink))
+	if got := r.register(broker("a", "A:1", 1), topics(1, 6, "T"), new(fakeLink)); got != (header.RegisterBrokerResponse{}) {
+		t.Errorf("a slave without a master was told %+v", got)
+	}
+}
+
 // TestOneLinkManyBrokers: all brokers that registered by a connection go with it.
 func TestOneLinkManyBrokers(t *testing.T) {
 	r, _ := newTable()
@@ -152,7 +181,7 @@ func TestAnswersAreFresh(t *testing.T) {
 		r, clock := newTable()
 		links := []*fakeLink{new(fakeLink), new(fakeLink), new(fakeLink)}
 		name := rapid.SampledFrom([]string{"a", "b"})
-		addr := rapid.SampledFrom([]string{"A:1", "B:1", "C:1"})
+		addr := rapid.SampledFrom([]string{"A:1", "B:1", "C:1", ""})
 		topic := rapid.SampledFrom([]string{"T", "U", "V"})
 		link := rapid.SampledFrom(links)
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
