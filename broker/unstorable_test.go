@@ -38,3 +38,42 @@ func TestLongRetryTopic(t *testing.T) {
 		t.Errorf("delivered %+v", m)
 	}
 }
+
+// TestBatchGrowth: what a batch becomes on disk is bounded by what it was, and refused before memory is taken for it.
+func TestBatchGrowth(t *testing.T) {
+	b := startPathBroker(t, func(c *Config) { c.MappedFileSizeCommitLog = 64 << 20 })
+	b.send("T", 0, "", "x")
+	elements := func(n int, properties string, size int) (data []byte) {
+		for range n {
+			data = message.AppendElement(data, message.Element{Body: make([]byte, size), Properties: []byte(text(properties))})
+		}
+		return data
+	}
+	key := "UNIQ_KEY=" + strings.Repeat("0", 32)
+	for _, c := range []struct {
+		name       string
+		properties string
+		data       []byte
+		good       bool
+	}{
+		{"empty elements with large properties", "x=" + strings.Repeat("y", 30_000), elements(10_000, "", 0), false},
+		{"a few of them", "x=" + strings.Repeat("y", 30_000), elements(100, "", 0), true},
+		{"just too many", "x=" + strings.Repeat("y", 30_000), elements(150, "", 0), false},
+		{"as a stock client sends, nearly empty", "WAIT=true", elements(60_000, key, 1), true},
+		{"full", "WAIT=true", elements(38, key, 100<<10), true},
+	} {
+		h := sendHeader("T", 1, c.properties)
+		h.Batch = true
+		before := b.store.MaxPhyOffset()
+		a := b.ask(protocol.SendBatchMessage, h, c.data)
+		grown := b.store.MaxPhyOffset() - before
+		if c.good {
+			check(t, c.name, a, protocol.Success, "", sendFields...)
+		} else {
+			check(t, c.name, a, protocol.MessageIllegal, "the message is illegal, maybe msg body*", "MSG_REGION", "TRACE_ON")
+		}
+		if (grown > 0) != c.good || grown > max(4<<20+64<<10, 8*int64(len(c.data))) {
+			t.Errorf("%s: %d bytes became %d", c.name, len(c.data), grown)
+		}
+	}
+}
