@@ -55,8 +55,9 @@ type Dir struct {
 	queues queueTable
 	index  indexFiles
 
-	abort      bool // a broker runs, or was not stopped
-	running    bool // a broker holds the lock
+	abort      bool  // a broker runs, or was not stopped
+	running    bool  // a broker holds the lock
+	known      int64 // see knownEnd; 0: not looked for yet
 	checkpoint store.Checkpoint
 	deliver    func(level int, storeTimestamp int64) int64
 }

@@ -404,7 +404,7 @@ func TestRepairFails(t *testing.T) {
 // Whatever is damaged, nothing panics, and what repair leaves opens.
 func TestRandomDamage(t *testing.T) {
 	for _, name := range []string{"clean", "killed"} {
-		t.Run(name, func(t *testing.T) { randomDamage(t, unpack(t, name), 80) })
+		t.Run(name, func(t *testing.T) { randomDamage(t, unpack(t, name), 50) })
 	}
 }
 

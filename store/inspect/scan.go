@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"rocketd/protocol/message"
+	"rocketd/store/consumequeue"
 )
 
 // span is a part of the log, [from, to), or of a queue.
@@ -150,27 +151,55 @@ func (s *logScan) live(at int64, r message.Record) (bool, error) {
 	if r.StoreTimestamp() < s.last {
 		return false, nil
 	}
-	return s.d.belongs(at, r)
+	return s.d.belongs(at)
 }
 
 // belongs tells whether a record that stands behind damage is one of a log that was closed in order: recovery may have
 // ended the log at the damage before, and nothing was zeroed since.
-func (d *Dir) belongs(at int64, r message.Record) (bool, error) {
+func (d *Dir) belongs(at int64) (bool, error) {
 	if d.abort || d.running {
 		return true, nil // that is what the next start will decide
 	}
 	if own := d.checkpoint.Dispatched; own >= 0 {
 		return at < own, nil
 	}
-	if !message.Queued(r.SysFlag()) {
-		return false, nil // one that is queued follows, or not
+	known, err := d.knownEnd()
+	return at < known, err
+}
+
+// knownEnd is the log offset behind the newest record that any queue knows; the largest one when there are no queues that
+// could tell.
+func (d *Dir) knownEnd() (int64, error) {
+	if d.known > 0 {
+		return d.known, nil
 	}
-	q := d.queues.find(r.Topic(), r.QueueId())
-	if q == nil || len(q.files) == 0 {
-		return true, nil // there is nothing that could say so
+	var err error
+	told := false
+	d.queues.each(func(q *queue) bool {
+		if len(q.files) == 0 {
+			return true
+		}
+		told = true
+		var first, end int64
+		if first, end, err = d.bounds(q); err != nil {
+			return false
+		}
+		for k := end - 1; k >= max(first, end-chunkSize/consumequeue.EntrySize); k-- {
+			var e consumequeue.Entry
+			if e, _, err = d.look(q, k); err != nil {
+				return false
+			}
+			if valid(e) && !e.IsBlank() {
+				d.known = max(d.known, e.PhyOffset+int64(e.Size))
+				break
+			}
+		}
+		return true
+	})
+	if !told {
+		d.known = math.MaxInt64
 	}
-	e, ok, err := d.entry(q, r.QueueOffset())
-	return ok && e.PhyOffset == at, err
+	return d.known, err
 }
 
 // open makes a file the one that is read.
