@@ -74,8 +74,15 @@ func appendSized(dst, text []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(dst, uint32(len(text))), text...)
 }
 
-// DecodeRegister reads the body of REGISTER_BROKER in either form. More than 64 MiB of inflated data is an
-// error.
+// Bounds of the compressed form's parts, so that what is kept stays within a few times what was inflated.
+const (
+	maxTopicText = 1 << 10   // name, three numbers and filter type take less than 200
+	maxTopics    = 400_000   // deflated they fit 2 MiB, and each is some 200 bytes in the table
+	maxPartText  = 256 << 10 // data version and filter servers
+)
+
+// DecodeRegister reads the body of REGISTER_BROKER in either form. More than 64 MiB of inflated data, more than
+// 400,000 topics, a topic's text of more than 1 KiB and other parts of more than 256 KiB are errors.
 func DecodeRegister(data []byte, compressed bool) (*RegisterBrokerBody, error) {
 	b := new(RegisterBrokerBody)
 	if !compressed {
@@ -87,17 +94,20 @@ func DecodeRegister(data []byte, compressed bool) (*RegisterBrokerBody, error) {
 	}
 	defer z.Close()
 	in := inflated{r: io.LimitReader(z, maxInflated)}
-	version := in.text()
+	version := in.text(maxPartText)
 	topics := in.number()
+	if topics > maxTopics && in.err == nil {
+		in.err = fmt.Errorf("%d topics, more than %d", topics, maxTopics)
+	}
 	table := make(map[string]*TopicConfig)
 	for n := int32(0); n < topics && in.err == nil; n++ {
-		c, err := parseTopicConfig(string(in.text()))
+		c, err := parseTopicConfig(string(in.text(maxTopicText)))
 		if err != nil && in.err == nil {
 			in.err = err
 		}
 		table[c.TopicName] = &c
 	}
-	servers := in.text()
+	servers := in.text(maxPartText)
 	if in.err != nil {
 		return nil, fmt.Errorf("compressed registration: %w", in.err)
 	}
@@ -128,31 +138,32 @@ func (in *inflated) number() int32 {
 	return int32(binary.BigEndian.Uint32(in.size[:]))
 }
 
-// text reads one text. It takes memory as the bytes come, whatever the size says.
-func (in *inflated) text() []byte {
+// text reads one text of at most limit bytes.
+func (in *inflated) text(limit int32) []byte {
 	n := in.number()
 	if in.err == nil && n < 0 {
 		in.err = fmt.Errorf("size %d", n)
 	}
+	if in.err == nil && n > limit {
+		in.err = fmt.Errorf("text of %d bytes, more than %d", n, limit)
+	}
 	if in.err != nil {
 		return nil
 	}
-	var b bytes.Buffer
-	got, err := b.ReadFrom(io.LimitReader(in.r, int64(n)))
-	if err == nil && got < int64(n) {
-		err = io.ErrUnexpectedEOF
+	b := make([]byte, n)
+	if _, in.err = io.ReadFull(in.r, b); in.err == io.EOF {
+		in.err = io.ErrUnexpectedEOF
 	}
-	in.err = err
-	return b.Bytes()
+	return b
 }
 
 // parseTopicConfig reads a topic's text, as TopicConfig#decode of 4.9.8.
 func parseTopicConfig(text string) (TopicConfig, error) {
 	var c TopicConfig
 	c.Defaults()
-	words := strings.Split(text, " ")
+	words := strings.SplitN(text, " ", 6) // one too many shows, and more say nothing
 	if len(words) != 5 {
-		return c, fmt.Errorf("topic %.200q has %d words, not 5", text, len(words))
+		return c, fmt.Errorf("topic %.200q has not 5 words but %d", text, strings.Count(text, " ")+1)
 	}
 	c.TopicName, c.TopicFilterType = words[0], words[4]
 	for i, to := range []*int32{&c.ReadQueueNums, &c.WriteQueueNums, &c.Perm} {

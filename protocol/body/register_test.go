@@ -3,9 +3,12 @@ package body
 import (
 	"bytes"
 	"compress/zlib"
+	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -94,5 +97,39 @@ func TestDecodeRegisterRefuses(t *testing.T) {
 		if b, err := DecodeRegister([]byte(text), false); err == nil {
 			t.Errorf("%s: accepted as %+v", text, b)
 		}
+	}
+}
+
+// TestDecodeRegisterIsBounded: a small frame may inflate a thousandfold, but what is made of that may not grow again.
+func TestDecodeRegisterIsBounded(t *testing.T) {
+	version := appendSized(nil, []byte(`{"counter":1,"timestamp":1}`))
+	with := func(topics uint32, rest ...[]byte) []byte {
+		return deflate(t, append(binary.BigEndian.AppendUint32(bytes.Clone(version), topics), bytes.Join(rest, nil)...))
+	}
+	servers := appendSized(nil, []byte("[]"))
+	topic := func(name string) []byte { return appendSized(nil, []byte(name+" 1 1 6 SINGLE_TAG")) }
+	for name, data := range map[string][]byte{
+		"blanks":            with(1, appendSized(nil, bytes.Repeat([]byte(" "), 32<<20)), servers),
+		"blanks within 1 K": with(1, appendSized(nil, bytes.Repeat([]byte(" "), 1<<10)), servers),
+		"long name":         with(1, topic(strings.Repeat("x", 1<<10)), servers),
+		"long version":      deflate(t, appendSized(nil, bytes.Repeat([]byte(" "), 1<<20))),
+		"long servers":      with(1, topic("T"), appendSized(nil, bytes.Repeat([]byte("["), 1<<20))),
+		"many topics":       with(maxTopics+1, bytes.Repeat(topic("T"), maxTopics+1), servers),
+		"topics not there":  with(maxTopics, topic("T")),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		b, err := DecodeRegister(data, true)
+		runtime.ReadMemStats(&after)
+		if err == nil || len(err.Error()) > 1000 {
+			t.Errorf("%s: %d topics, an error of %d bytes", name, len(b.TopicConfigSerializeWrapper.TopicConfigTable), len(fmt.Sprint(err)))
+		}
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 2<<20 {
+			t.Errorf("%s: took %d bytes", name, taken)
+		}
+	}
+	good := with(2, topic(strings.Repeat("x", 127)), topic("T"), servers)
+	if b, err := DecodeRegister(good, true); err != nil || len(b.TopicConfigSerializeWrapper.TopicConfigTable) != 2 {
+		t.Errorf("two topics: %+v, %v", b, err)
 	}
 }
