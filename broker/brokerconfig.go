@@ -82,11 +82,20 @@ func (b *Broker) updateBrokerConfig(c *remoting.Call, _ *header.Empty) (*protoco
 			return nil, protocol.Errorf(protocol.NoPermission, "Can not update config in black list.")
 		}
 	}
-	wanted := *old
+	wanted := *old // what the next start will find
+	waiting := new(compat.Properties)
+	for key, value := range b.settings.mu.next {
+		waiting.Set(key, value)
+	}
+	if _, err := compat.BindProperties(waiting, &wanted); err != nil {
+		return nil, err // has been bound before
+	}
 	unknown, err := compat.BindProperties(props, &wanted)
 	if err == nil {
 		wanted.complete()
-		err = wanted.Validate()
+		if err = wanted.Validate(); err == nil {
+			err = b.checkChange(old, &wanted)
+		}
 	}
 	if err != nil {
 		return nil, protocol.Errorf(protocol.SystemError, "the configuration is left as it was: %v", err)

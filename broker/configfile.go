@@ -182,6 +182,9 @@ func CheckNamesrvAddr(list string) error {
 		case !ok || port == "":
 			why = "the port is missing"
 		case host == "":
+	if len(all) == 0 { // the parts would say much of it again
+		all = append(all, c.checkParts())
+	}
 			why = "the host is missing"
 		case err != nil || n < 1 || n > 65535:
 			why = "the port is no number from 1 to 65535"

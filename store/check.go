@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// check refuses what can't work, and what would be served wrongly: better no start than missed messages.
-func (c *Config) check() error {
+// Check refuses what can't work, and what would be served wrongly: better no start than missed messages. Open begins
+// with it.
+func (c *Config) Check() error {
 	for _, size := range []struct {
 		key        string
 		value, min int

@@ -87,7 +87,7 @@ func (w *worker) end() {
 // Open locks the directory, loads and recovers it (normal or abnormal by the abort file) and waits until
 // dispatch has caught up. The error names the file and what to do. ErrLocked when another broker uses it.
 func Open(cfg Config, o Options) (*Store, error) {
-	if err := cfg.check(); err != nil {
+	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
 	if o.Log == nil {

@@ -10,10 +10,15 @@ const (
 	defaultQueues   = 16 // of a TopicConfig that says nothing else: the cluster-named topic
 )
 
-// addSystem puts the topics that every broker has into the table (spec/message-format.md section 9).
+// addSystem puts the topics that every broker has into the table (spec/message-format.md section 9). Three of them are
+// named after the broker and its cluster, which may be called what no topic may: 4.9.8 keeps these too, and makes
+// folders of their names.
 func (t *Table) addSystem() {
 	add := func(topic string, queues, perm int32) {
 		t.system[topic] = true
+		if !IsLegal(topic) {
+			return
+		}
 		t.set(&Config{TopicName: topic, ReadQueueNums: queues, WriteQueueNums: queues, Perm: perm, TopicFilterType: SingleTag})
 	}
 	const rw = PermRead | PermWrite
