@@ -4,10 +4,12 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 )
 
 // Saver owns one configuration file and the goroutine that writes it. Changes made while it writes share the
-// next write, so ten thousand changes a second cost a few writes.
+// next write, so ten thousand changes a second cost a few writes. A write that fails is tried again until it works,
+// without a further change: every 250 ms at first, then less often, at least every 4 s.
 type Saver struct {
 	files  FileSystem
 	path   string
@@ -23,6 +25,13 @@ type Saver struct {
 		waiting []func(error) // called after the next write
 	}
 }
+
+// Pauses after failed writes, and how many failures in a row share a line in the log.
+const (
+	firstPause  = 250 * time.Millisecond
+	longestWait = 4 * time.Second
+	logEvery    = 15
+)
 
 // ErrSaverClosed is what Changed and Flush report after Close.
 var ErrSaverClosed = errors.New("configuration file is closed")
@@ -95,7 +104,15 @@ func (s *Saver) signal() {
 
 func (s *Saver) run() {
 	defer close(s.ended)
-	for range s.wake {
+	again := time.NewTimer(time.Hour)
+	defer again.Stop()
+	again.Stop()
+	failures, pause := 0, firstPause
+	for {
+		select {
+		case <-s.wake:
+		case <-again.C:
+		}
 		s.mu.Lock()
 		changed, waiting, closed := s.mu.changed, s.mu.waiting, s.mu.closed
 		s.mu.changed, s.mu.waiting = false, nil
@@ -103,10 +120,19 @@ func (s *Saver) run() {
 		var err error
 		if changed {
 			if err = s.write(); err != nil {
-				s.log.Error("configuration file not written", "path", s.path, "error", err)
+				if failures%logEvery == 0 {
+					s.log.Error("configuration file not written; it is tried again", "path", s.path, "error", err, "failures", failures+1)
+				}
+				failures++
+				again.Reset(pause)
+				pause = min(2*pause, longestWait)
 				s.mu.Lock()
 				s.mu.changed = true
 				s.mu.Unlock()
+			} else if failures > 0 {
+				s.log.Info("configuration file written again", "path", s.path, "failures", failures)
+				failures, pause = 0, firstPause
+				again.Stop()
 			}
 		}
 		for _, done := range waiting {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -109,4 +111,47 @@ func TestSaverCloseWrites(t *testing.T) {
 	if err := s.Close(); !errors.Is(err, errFault) || files.files["c/f"] != "last" {
 		t.Errorf("%v, file %q", err, files.files["c/f"])
 	}
+}
+
+// TestSaverTriesAgain: a change whose write failed is written within seconds of the obstacle's end, without a further
+// change.
+func TestSaverTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := newMemFiles(nil)
+		var broken atomic.Bool
+		var writes atomic.Int64
+		s := NewSaver(files, "c/f", func() ([]byte, error) {
+			writes.Add(1)
+			if broken.Load() {
+				return nil, errFault
+			}
+			return []byte("text"), nil
+		}, slog.New(slog.DiscardHandler))
+		broken.Store(true)
+		outcome := make(chan error, 1)
+		s.Changed(func(err error) { outcome <- err })
+		if err := <-outcome; !errors.Is(err, errFault) {
+			t.Errorf("outcome %v", err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := writes.Load(); n < 15 || n > 25 {
+			t.Errorf("%d writes in the first minute", n)
+		}
+		broken.Store(false)
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		if text, err := files.ReadFile("c/f"); string(text) != "text" {
+			t.Errorf("file %q, %v", text, err)
+		}
+		before := writes.Load()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if writes.Load() != before {
+			t.Errorf("%d writes of what is written", writes.Load()-before)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
