@@ -166,6 +166,9 @@ func (c *Config) Validate() error {
 	if c.ListenPort < 0 || c.ListenPort > 65534 || c.ListenPort == 1 || c.ListenPort == 2 {
 		all = append(all, fmt.Errorf("listenPort=%d: must leave room for listenPort-2 and listenPort+1", c.ListenPort))
 	}
+	if len(all) == 0 { // the parts would say much of it again
+		all = append(all, c.checkParts())
+	}
 	return errors.Join(all...)
 }
 
@@ -182,9 +185,6 @@ func CheckNamesrvAddr(list string) error {
 		case !ok || port == "":
 			why = "the port is missing"
 		case host == "":
-	if len(all) == 0 { // the parts would say much of it again
-		all = append(all, c.checkParts())
-	}
 			why = "the host is missing"
 		case err != nil || n < 1 || n > 65535:
 			why = "the port is no number from 1 to 65535"
