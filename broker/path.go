@@ -58,6 +58,7 @@ func (b *Broker) openPath() (err error) {
 // startPath starts them; the store has started, the ports are not open yet. Called by Start.
 func (b *Broker) startPath() error {
 	cfg := b.config()
+	b.warnOrphans()
 	d, err := delay.Open(delay.Options{
 		Levels: b.path.levels, Store: b.store, Clock: b.clock, Log: b.log, Files: b.files,
 		Path:       filepath.Join(cfg.configDir(), "delayOffset.json"),

@@ -63,9 +63,11 @@ func (r *sendRun) answer(start time.Time) {
 	if r.created {
 		r.left.Add(1)
 		b.topics.Saved(func(err error) {
-			// A failed write does not undo the topic; the table has logged it.
+			// A failed write undoes neither topic nor message; the table tries again. But after a crash the topic
+			// may be unknown, and its message not to be had: the client must not count on it.
 			for _, s := range r.owed {
 				if s.put.Err == nil && s.created {
+					s.lost = err
 					r.met(s)
 				}
 			}
@@ -115,6 +117,10 @@ func (r *sendRun) met(s *sending) {
 
 // give gives the answer of a stored send.
 func (r *sendRun) give(s *sending) {
+	if s.lost != nil {
+		r.refuse(s, protocol.SystemError, fmt.Sprintf("the topic[%s] is not durable: topics.json can't be written: %v", s.req.Topic, s.lost))
+		return
+	}
 	code := protocol.Success
 	if s.late.Load() {
 		code = protocol.FlushDiskTimeout
@@ -139,12 +145,20 @@ func putStatus(err error) string {
 	case errors.Is(err, commitlog.ErrTooLarge):
 		return "MESSAGE_ILLEGAL"
 	}
-	for _, e := range []error{commitlog.ErrClosed, commitlog.ErrFull, commitlog.ErrWriteStop, store.ErrDiskFull, store.ErrFiles} {
-		if errors.Is(err, e) {
-			return "SERVICE_NOT_AVAILABLE"
-		}
+	if unavailable(err) != nil {
+		return "SERVICE_NOT_AVAILABLE"
 	}
 	return "UNKNOWN_ERROR"
+}
+
+// unavailable is the reason why a store takes no writes that an error tells of, nil when it tells of something else.
+func unavailable(err error) error {
+	for _, e := range []error{commitlog.ErrClosed, commitlog.ErrFull, commitlog.ErrWriteStop, store.ErrDiskFull, store.ErrFiles} {
+		if errors.Is(err, e) {
+			return e
+		}
+	}
+	return nil
 }
 
 // putError is what a producer is told of a failed put.
@@ -153,7 +167,7 @@ func (b *Broker) putError(err error) (protocol.ResponseCode, string) {
 	case "MESSAGE_ILLEGAL":
 		return protocol.MessageIllegal, illegalRemark(b.config())
 	case "SERVICE_NOT_AVAILABLE":
-		return protocol.ServiceNotAvailable, b.notAvailable()
+		return protocol.ServiceNotAvailable, b.notAvailable(err)
 	default:
 		return protocol.SystemError, status
 	}
@@ -164,16 +178,21 @@ func illegalRemark(cfg *Config) string {
 		cfg.MaxMessageSize)
 }
 
-// notAvailable is the remark of a store that takes no writes, with the used shares of its disks.
-func (b *Broker) notAvailable() string {
+// notAvailable is the remark of a store that takes no writes, with the used shares of its disks: the official one, and
+// behind it which of the reasons it is. Paths, which an error of the operating system has, are not for producers.
+func (b *Broker) notAvailable(err error) string {
+	cause := unavailable(err)
+	if cause == store.ErrDiskFull {
+		cause = err // with the limit
+	}
 	cfg := b.config()
 	log := cfg.StorePathCommitLog
 	if log == "" {
 		log = filepath.Join(cfg.StorePathRootDir, "commitlog")
 	}
 	return fmt.Sprintf("service not available now. It may be caused by one of the following reasons: "+
-		"the broker's disk is full [CL: %5.2f CQ: %5.2f INDEX: %5.2f], messages are put to the slave, message store has been shut down, etc.",
-		b.diskUsed(log), b.diskUsed(filepath.Join(cfg.StorePathRootDir, "consumequeue")), b.diskUsed(filepath.Join(cfg.StorePathRootDir, "index")))
+		"the broker's disk is full [CL: %5.2f CQ: %5.2f INDEX: %5.2f], messages are put to the slave, message store has been shut down, etc. Cause: %v",
+		b.diskUsed(log), b.diskUsed(filepath.Join(cfg.StorePathRootDir, "consumequeue")), b.diskUsed(filepath.Join(cfg.StorePathRootDir, "index")), cause)
 }
 
 // topicText is TopicConfig#toString of 4.9.8, part of a remark.

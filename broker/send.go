@@ -116,6 +116,9 @@ func (b *Broker) checkSend(r *sendRun, s *sending) *topics.Config {
 			return nil
 		}
 	}
+	if b.topics.Unsaved(topic.TopicName) { // by this send, or by one that still waits or has failed
+		s.created, r.created = true, true
+	}
 	if req.QueueId >= max(topic.WriteQueueNums, topic.ReadQueueNums) {
 		r.refuse(s, protocol.SystemError, fmt.Sprintf("request queueId[%d] is illegal, %s Producer: %s",
 			req.QueueId, topicText(topic), s.call.Conn().RemoteAddr()))

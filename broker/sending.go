@@ -30,6 +30,7 @@ type sending struct {
 
 	left   atomic.Int32 // conditions that the answer waits for
 	late   atomic.Bool  // the flush did not come in time
+	lost   error        // topics.json could not be written; set before its condition counts as met
 	answer header.SendMessageResponse
 }
 
@@ -69,6 +70,7 @@ func (r *sendRun) next(call *remoting.Call, req *header.SendMessageRequest) *sen
 	s.call, s.req = call, req
 	s.queueId, s.flush, s.created = 0, false, false
 	s.late.Store(false)
+	s.lost = nil
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rocketd/compat"
@@ -53,7 +54,10 @@ type Table struct {
 	mu struct { // changes; taken before a stripe's lock
 		sync.Mutex
 		version body.DataVersion
+		fresh   map[string]struct{} // topics created and not known to be in the file
 	}
+	freshCount atomic.Int32 // len(mu.fresh)
+	written    []string     // fresh topics in the text that is being written; the saver's goroutine's
 }
 
 const stripes = 32
@@ -70,6 +74,7 @@ func Open(o Options) (*Table, error) {
 	for i := range t.stripe {
 		t.stripe[i].m = make(map[string]*Config)
 	}
+	t.mu.fresh = make(map[string]struct{})
 	t.mu.version = body.DataVersion{Timestamp: o.Clock().UnixMilli()}
 	t.addSystem()
 	if err := t.load(); err != nil {
