@@ -54,6 +54,17 @@ func TestDiskErrors(t *testing.T) {
 	}
 }
 
+// TestLimitOfFreeBytes: the remark of a refusal ends with its cause.
+func TestLimitOfFreeBytes(t *testing.T) {
+	b := startPathBroker(t, func(c *Config) { c.DiskMinFreeBytes = 1 << 62 })
+	remotingtest.Eventually(t, "the disk has been looked at", func() bool { return b.store.Writable() != nil })
+	a := b.ask(protocol.SendMessage, sendHeader("T", 0, ""), []byte("x"))
+	check(t, "send", a, protocol.ServiceNotAvailable, "service not available now.*", "MSG_REGION", "TRACE_ON")
+	if !strings.Contains(a.Remark, "etc. Cause: store: the disk is nearly full: ") || !strings.HasSuffix(a.Remark, "bytes of the disk are free, diskMinFreeBytes is 4611686018427387904") {
+		t.Errorf("remark %q", a.Remark)
+	}
+}
+
 // TestFlushErrors: with sync flush a message that is not durable is answered FLUSH_DISK_TIMEOUT, with its place.
 func TestFlushErrors(t *testing.T) {
 	b, f := faultBroker(t, func(c *Config) { c.FlushDiskType = "SYNC_FLUSH" })

@@ -51,28 +51,48 @@ func (s *Store) cleanLoop(stop <-chan struct{}) {
 func (s *Store) DeleteExpiredLog() { s.clean.manual.Store(manualCleaningRounds) }
 
 // diskUse is how full the disks of log and queues are.
-type diskUse struct{ log, queues float64 }
+type diskUse struct {
+	log, queues float64
+	free        uint64 // bytes, of the one that has less
+}
+
+// most is the share used of the fuller one.
+func (u diskUse) most() float64 { return max(u.log, u.queues) }
+
+// short tells whether less is free than diskMinFreeBytes.
+func (u diskUse) short(cfg *Config) bool {
+	return cfg.DiskMinFreeBytes > 0 && u.free < uint64(cfg.DiskMinFreeBytes)
+}
 
 // checkDisk looks at the disks and refuses writes, or lets them again.
 func (s *Store) checkDisk() (diskUse, error) {
 	var u diskUse
 	var err error
-	if u.log, _, err = s.o.FS.Usage(s.Config().logDir()); err != nil {
+	var free uint64
+	cfg := s.Config()
+	if u.log, u.free, err = s.o.FS.Usage(cfg.logDir()); err != nil {
 		return u, err
 	}
-	if u.queues, _, err = s.o.FS.Usage(s.path("consumequeue")); err != nil {
+	if u.queues, free, err = s.o.FS.Usage(s.path("consumequeue")); err != nil {
 		return u, err
 	}
-	full := max(u.log, u.queues) > diskWarningRatio
-	if full {
-		reason := fmt.Sprintf("%.1f percent of the disk are used, %.0f are the limit", 100*max(u.log, u.queues), 100*diskWarningRatio)
+	u.free = min(u.free, free)
+	full := false
+	switch {
+	case u.most() > diskWarningRatio:
+		full = true
+		reason := fmt.Sprintf("%.1f percent of the disk are used, %.0f are the limit", 100*u.most(), 100*diskWarningRatio)
+		s.clean.diskFullReason.Store(&reason)
+	case u.short(cfg):
+		full = true
+		reason := fmt.Sprintf("%d bytes of the disk are free, diskMinFreeBytes is %d", u.free, cfg.DiskMinFreeBytes)
 		s.clean.diskFullReason.Store(&reason)
 	}
 	if s.clean.diskFull.Swap(full) != full {
 		if full {
-			s.o.Log.Error("the disk is nearly full, writes are refused", "log", u.log, "queues", u.queues)
+			s.o.Log.Error("the disk is nearly full, writes are refused", "log", u.log, "queues", u.queues, "free", u.free, "reason", *s.clean.diskFullReason.Load())
 		} else {
-			s.o.Log.Info("the disk has room again, writes are taken", "log", u.log, "queues", u.queues)
+			s.o.Log.Info("the disk has room again, writes are taken", "log", u.log, "queues", u.queues, "free", u.free)
 		}
 	}
 	return u, nil
@@ -98,7 +118,7 @@ func (s *Store) deleteExpiredLog(stop <-chan struct{}) error {
 	ratio := float64(min(max(cfg.DiskMaxUsedSpaceRatio, 10), 95)) / 100
 	now := s.o.Clock()
 	hour := isHour(cfg.DeleteWhen, now)
-	space := use.log > ratio || use.queues > ratio
+	space := use.most() > ratio || use.short(cfg)
 	manual := s.clean.manual.Load() > 0
 	if manual {
 		s.clean.manual.Add(-1)
@@ -106,7 +126,7 @@ func (s *Store) deleteExpiredLog(stop <-chan struct{}) error {
 	if !hour && !space && !manual {
 		return nil
 	}
-	forced := cfg.CleanFileForciblyEnable && max(use.log, use.queues) > diskForciblyRatio
+	forced := cfg.CleanFileForciblyEnable && (use.most() > diskForciblyRatio || use.short(cfg))
 	starts := s.log.FileStarts()
 	reserved := time.Duration(cfg.FileReservedTime) * time.Hour
 	deleted := 0
@@ -149,6 +169,9 @@ func (s *Store) deleteExpiredDerived(stop <-chan struct{}) error {
 	minimum := s.log.MinOffset()
 	if minimum <= s.clean.minPhyOffset {
 		return nil
+	}
+	if err := s.dropHint(); err != nil {
+		return err
 	}
 	s.clean.minPhyOffset = minimum
 	n, err := s.queues.DeleteExpired(minimum, func() { pause(stop, s.Config().DeleteConsumeQueueFilesInterval) })

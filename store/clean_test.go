@@ -17,9 +17,13 @@ import (
 type disk struct {
 	vfs.FS
 	used atomic.Int64 // per mille
+	free atomic.Int64 // bytes; 0: plenty
 }
 
 func (d *disk) Usage(string) (float64, uint64, error) {
+	if free := d.free.Load(); free > 0 {
+		return float64(d.used.Load()) / 1000, uint64(free), nil
+	}
 	return float64(d.used.Load()) / 1000, 1 << 40, nil
 }
 
@@ -77,6 +81,14 @@ func TestCleaning(t *testing.T) {
 		"space":         {func(s *Store, d *disk, c *clock) { c.Advance(65 * time.Hour); d.used.Store(760) }, 8},
 		"space, young":  {func(s *Store, d *disk, c *clock) { d.used.Store(840) }, 0},
 		"space, forced": {func(s *Store, d *disk, c *clock) { d.used.Store(860) }, 10},
+		"bytes, forced": {func(s *Store, d *disk, c *clock) {
+			d.free.Store(999)
+			set(s, func(f *Config) { f.DiskMinFreeBytes = 1000 })
+		}, 10},
+		"bytes, enough": {func(s *Store, d *disk, c *clock) {
+			d.free.Store(1000)
+			set(s, func(f *Config) { f.DiskMinFreeBytes = 1000 })
+		}, 0},
 		"force forbidden": {func(s *Store, d *disk, c *clock) {
 			d.used.Store(990)
 			set(s, func(f *Config) { f.CleanFileForciblyEnable = false })
@@ -205,6 +217,20 @@ func TestDiskFullRefusesAndRecovers(t *testing.T) {
 		t.Error(err, s.Writable())
 	}
 	put(t, s, newMessage("T", 0, 1))
+	// The limit in bytes, set on the running store.
+	d.free.Store(4999)
+	set(s, func(f *Config) { f.DiskMinFreeBytes = 5000 })
+	if _, err := s.checkDisk(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Writable(); !errors.Is(err, ErrDiskFull) || !strings.Contains(err.Error(), "4999 bytes of the disk are free, diskMinFreeBytes is 5000") {
+		t.Error(err)
+	}
+	d.free.Store(5000)
+	if _, err := s.checkDisk(); err != nil || s.Writable() != nil {
+		t.Error(err, s.Writable())
+	}
+	put(t, s, newMessage("T", 0, 2))
 }
 
 // TestNoSpaceAndBack fills the disk to the last byte: what was acknowledged stays, and writing goes on by itself when

@@ -55,6 +55,7 @@ type Config struct {
 	FileReservedTime                 int    // hours that a file is kept
 	DeleteWhen                       string // hours of the day in which expired files go, `04;16`
 	DiskMaxUsedSpaceRatio            int    // percent; above, expired files go at any hour (clamped to 10..95)
+	DiskMinFreeBytes                 int64  // our own key: with less free bytes files go and writes are refused; 0: no such limit
 	CleanFileForciblyEnable          bool   // above 85 percent files go before they have expired
 	DeleteCommitLogFilesInterval     int    // between two deletions
 	DeleteConsumeQueueFilesInterval  int    // between two deletions
