@@ -35,6 +35,8 @@ type Options struct {
 	Files compat.FileSystem // the config files; nil = the operating system's
 	Clock func() time.Time  // nil = time.Now
 	Log   *slog.Logger
+
+	StoreKey string // what sets the store's folder, for errors; "" = storePathRootDir in the configuration file
 }
 
 // Broker is one broker: New opens the store and the tables, Start the ports.
@@ -60,6 +62,7 @@ type Broker struct {
 	producers *clients.Producers
 	locks     *locks.Table
 	stats     stats
+	notices   notices
 
 	// The message path.
 	store *store.Store
@@ -94,11 +97,18 @@ func New(cfg Config, o Options) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.StoreKey == "" {
+		o.StoreKey = storeKey
+	}
+	brokerId := cfg.BrokerId
 	cfg.complete()
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	cfg.logUnknown(o.Log)
+	if err := errors.Join(cfg.checkPaths(o.FS), cfg.checkPorts()); err != nil {
+		return nil, err
+	}
+	cfg.logOddities(o.Log, brokerId)
 	b := &Broker{log: o.Log, clock: o.Clock, boot: o.Clock(), fs: o.FS, files: o.Files, stop: make(chan struct{})}
 	b.settings.mu.version = body.DataVersion{Timestamp: b.boot.UnixMilli()}
 	if err := b.choose(&cfg); err != nil {
@@ -107,7 +117,7 @@ func New(cfg Config, o Options) (*Broker, error) {
 	b.cfg.Store(&cfg)
 	if err := b.open(); err != nil {
 		b.abandon()
-		return nil, err
+		return nil, cfg.explain(err, o.StoreKey)
 	}
 	return b, nil
 }
@@ -148,9 +158,6 @@ func (b *Broker) open() error {
 		FS: b.fs, Clock: b.clock, Log: b.log,
 		DeliverTime: b.deliverTime, Arrive: b.arrive,
 	})
-	if errors.Is(err, vfs.ErrLocked) {
-		return fmt.Errorf("another broker is running on the store %s (its lock file is locked): stop that one, or give this one a folder of its own with storePathRootDir", cfg.StorePathRootDir)
-	}
 	if err != nil {
 		return err
 	}
@@ -158,15 +165,11 @@ func (b *Broker) open() error {
 	if err := b.openTables(cfg); err != nil {
 		return err
 	}
-	b.mux = remoting.NewMux(unsupported)
+	b.mux = remoting.NewMux(b.refuse)
 	b.routes(b.mux)
 	events := remoting.Events{Closed: func(c *remoting.Conn, _ remoting.CloseReason) { b.connClosed(c) }}
 	b.server = remoting.NewServer(cfg.ServerConfig, b.mux, events, b.log)
-	fast := cfg.ServerConfig
-	if fast.ListenPort != 0 {
-		fast.ListenPort -= 2
-	}
-	b.fast = remoting.NewServer(fast, b.mux.Without(fastWithout...), events, b.log)
+	b.fast = remoting.NewServer(cfg.fastConfig(), b.mux.Without(fastWithout...), events, b.log)
 	return nil
 }
 

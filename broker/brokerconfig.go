@@ -100,6 +100,9 @@ func (b *Broker) updateBrokerConfig(c *remoting.Call, _ *header.Empty) (*protoco
 	if err != nil {
 		return nil, protocol.Errorf(protocol.SystemError, "the configuration is left as it was: %v", err)
 	}
+	for _, kv := range compat.OddBooleans(props, &wanted) {
+		b.log.Warn("a boolean that is neither true nor false; it is taken for false, as the official broker does", "key", kv.Key, "value", kv.Value)
+	}
 	changed, later := make(map[string]string), make(map[string]string)
 	live := new(compat.Properties)
 	for _, key := range props.Keys() {

@@ -40,6 +40,9 @@ func ReadConfig(path string, cfg Config) (Config, error) {
 		return cfg, fmt.Errorf("configuration file: %w", err)
 	}
 	cfg.file = abs
+	if target, err := filepath.EvalSymlinks(abs); err == nil { // an update replaces the file, not the link to it
+		cfg.file = target
+	}
 	return cfg.merge(data, abs)
 }
 
@@ -53,6 +56,7 @@ func (c Config) merge(data []byte, from string) (Config, error) {
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", from, err)
 	}
+	c.odd = append(slices.Clone(c.odd), compat.OddBooleans(props, &c)...)
 	c.extra = slices.Clone(c.extra)
 	for _, key := range unknown {
 		value, _ := props.Get(key)
@@ -88,6 +92,7 @@ func (c *Config) complete() {
 		c.BrokerId = 0
 	}
 	c.HaListenPort = c.ListenPort + 1
+	c.StorePathRootDir = absolute(c.StorePathRootDir)
 }
 
 // Effective is the configuration as a broker would run with it: with the name and the addresses that it chooses
@@ -149,6 +154,17 @@ func (c *Config) Validate() error {
 		if kv.Key == tlsMode && strings.EqualFold(strings.TrimSpace(kv.Value), "enforcing") {
 			all = append(all, errors.New("tls.server.mode=enforcing: TLS is not served yet, and plain connections would be taken; remove the key and protect the ports by other means"))
 		}
+	}
+	if c.BrokerName != "" { // else the host's name is taken
+		if err := checkName("brokerName", c.BrokerName); err != nil {
+			all = append(all, err)
+		}
+	}
+	if err := checkName("brokerClusterName", c.BrokerClusterName); err != nil {
+		all = append(all, err)
+	}
+	if c.StorePathRootDir == "" {
+		all = append(all, errors.New("storePathRootDir is empty; give the folder of the store, or remove the key to get the default"))
 	}
 	switch c.FlushDiskType {
 	case store.AsyncFlush, store.SyncFlush:

@@ -33,7 +33,9 @@ func (b *Broker) heartBeat(c *remoting.Call, _ *header.Empty) (*protocol.Command
 			saved.add(b.groups.Saved)
 		}
 		notify := true
-		if group != nil {
+		if group == nil {
+			b.unknownGroup(d.GroupName, hb.ClientID, c.Conn())
+		} else {
 			notify = group.NotifyConsumerIdsChangedEnable
 			var sysFlag int32
 			if d.UnitMode {

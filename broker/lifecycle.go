@@ -123,6 +123,6 @@ func (b *Broker) About() string {
 	if namesrv == "" {
 		namesrv = "none (set namesrvAddr: without a name server clients do not find this broker)"
 	}
-	return fmt.Sprintf("%s, fast %d, HA %d reserved, store %s, cluster %s, name servers %s",
-		b.Addr(), b.fast.Port(), cfg.HaListenPort, cfg.StorePathRootDir, cfg.BrokerClusterName, namesrv)
+	return fmt.Sprintf("listening on %s and %s (fast), HA %d reserved, clients are told %s, store %s, cluster %s, name servers %s",
+		listening(cfg.ServerConfig, b.server.Port()), listening(cfg.ServerConfig, b.fast.Port()), cfg.HaListenPort, b.Addr(), cfg.StorePathRootDir, cfg.BrokerClusterName, namesrv)
 }

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -114,15 +115,23 @@ func TestSecondBroker(t *testing.T) {
 
 // A start that fails because a port is taken can be closed, and leaves the folder to the next.
 func TestStartFails(t *testing.T) {
-	p := startPathBroker(t, nil)
 	fs := vfs.NewMem(time.Now)
 	cfg := DefaultConfig("/store")
-	cfg.BindAddress, cfg.BrokerIP1, cfg.ListenPort = "127.0.0.1", "127.0.0.1", p.server.Port()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // taken after New has looked
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	cfg.BindAddress, cfg.BrokerIP1, cfg.ListenPort = "127.0.0.1", "127.0.0.1", l.Addr().(*net.TCPAddr).Port
 	cfg.MappedFileSizeCommitLog, cfg.MaxHashSlotNum, cfg.MaxIndexNum = 16<<20, 5000, 20000
 	b, err := New(cfg, Options{FS: fs, Files: vfs.Files{FS: fs}, Log: remotingtest.Log(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
+	if l, err = net.Listen("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
 	if err := b.Start(); err == nil || !strings.Contains(err.Error(), "listenPort") {
 		t.Errorf("error %v", err)
 	}

@@ -99,6 +99,9 @@ func LoadConfigFile(files FileSystem, path string, log *slog.Logger, decode func
 	if from == "" || len(bad) == 0 {
 		return from, err
 	}
+	if errors.Is(bad[0].why, fs.ErrPermission) { // not damaged, and newer than its .bak
+		return "", fmt.Errorf("%s: %w; make it readable for the user that the server runs as", path, bad[0].why)
+	}
 	log.Error("DAMAGED CONFIGURATION FILE: its .bak, the state before the last write, is used instead", "file", path, "error", bad[0].why, "used", from)
 	return from, putAside(files, path, bad, log)
 }
@@ -108,15 +111,10 @@ func LoadConfigFile(files FileSystem, path string, log *slog.Logger, decode func
 // then. Files that may not be read are an error still: they are not damaged.
 func LoadConfigFileOrNone(files FileSystem, path string, log *slog.Logger, lost string, decode func([]byte) error) (from string, err error) {
 	from, err = LoadConfigFile(files, path, log, decode)
-	if err == nil || from != "" {
+	if err == nil || from != "" || errors.Is(err, fs.ErrPermission) {
 		return from, err
 	}
-	_, bad, err := readEither(files, path, decode)
-	for _, d := range bad {
-		if errors.Is(d.why, fs.ErrPermission) {
-			return "", err
-		}
-	}
+	_, bad, _ := readEither(files, path, decode)
 	for _, d := range bad {
 		log.Error("DAMAGED CONFIGURATION FILE, AND NOTHING TO STAND IN FOR IT: starting without it", "file", d.name, "error", d.why, "consequence", lost)
 	}
@@ -134,7 +132,7 @@ func readEither(files FileSystem, path string, decode func([]byte) error) (from 
 	for _, name := range []string{path, path + ".bak"} {
 		data, err := files.ReadFile(name)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 			continue
 		case err == nil && len(data) == 0:
 			err = errors.New("empty file")

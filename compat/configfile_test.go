@@ -3,6 +3,7 @@ package compat
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -125,6 +126,16 @@ func TestDamagedFileIsPutAside(t *testing.T) {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %q in %s", want, log.String())
 		}
+	}
+
+	m = newMemFiles(map[string]string{"c/f": "forbidden", "c/f.bak": "old"})
+	if _, err := LoadConfigFileOrNone(m, "c/f", logger, "", func(b []byte) error {
+		if string(b) == "forbidden" {
+			return fs.ErrPermission
+		}
+		return nil
+	}); !errors.Is(err, fs.ErrPermission) || m.files["c/f"] != "forbidden" {
+		t.Errorf("a file that may not be read: %v, %v", err, m.files)
 	}
 
 	m = newMemFiles(map[string]string{"c/f": "x1", "c/f.bak": "x2"})

@@ -89,6 +89,20 @@ func BindProperties(p *Properties, dst any) (unknown []string, err error) {
 	return unknown, errors.Join(errs...)
 }
 
+// OddBooleans returns the properties that BindProperties takes for false though they do not say so: aclEnable=yes.
+func OddBooleans(p *Properties, dst any) []KeyValue {
+	var odd []KeyValue
+	v := reflect.Indirect(reflect.ValueOf(dst))
+	for _, f := range propertiesOf(v.Type()) {
+		text, ok := p.Get(f.key)
+		plain := strings.TrimSpace(text)
+		if ok && v.FieldByIndex(f.index).Kind() == reflect.Bool && !strings.EqualFold(plain, "true") && !strings.EqualFold(plain, "false") {
+			odd = append(odd, KeyValue{f.key, text})
+		}
+	}
+	return odd
+}
+
 // setProperty sets one field; the error is what its text should have been.
 func setProperty(v reflect.Value, text string) error {
 	plain := strings.TrimSpace(text) // Java keeps blanks behind a value, and then fails over them

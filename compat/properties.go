@@ -19,13 +19,17 @@ type Properties struct {
 	index map[string]int // key to place in list
 }
 
+// byteOrderMark is what some editors put before UTF-8 text. Java takes it for a part of the first key, which then
+// has no effect; nobody means that.
+const byteOrderMark = "\ufeff"
+
 // ParseProperties reads the text of a properties file by the rules of java.util.Properties#load, but as UTF-8
 // (Java takes Latin-1 there, and garbles what its own servers write). A malformed \uXXXX is an error, as it is
 // an exception there. ${...} means nothing. (The properties package for Go that is common knows neither keys
 // that go on in the next line, nor CR LF behind a backslash, nor a backslash at the end.)
 func ParseProperties(b []byte) (*Properties, error) {
 	p := new(Properties)
-	lines := propertyLines{text: string(b)}
+	lines := propertyLines{text: strings.TrimPrefix(string(b), byteOrderMark)}
 	for {
 		line, ok := lines.next()
 		if !ok {

@@ -72,6 +72,9 @@ func TestProperties(t *testing.T) {
 			continue
 		}
 		want := v[1].([]any)
+		if len(want) > 0 { // a byte order mark is no part of the first key here
+			want[0] = strings.TrimPrefix(want[0].(string), byteOrderMark)
+		}
 		if len(got.Keys())*2 != len(want) {
 			t.Errorf("%q: %q, want %q", text, got.All(), want)
 			continue

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"rocketd/compat"
 	"rocketd/remoting"
 )
@@ -42,6 +44,7 @@ type Config struct {
 	UseEpollNativeSelector             bool
 
 	extra []compat.KeyValue // keys of the file that have no field, in key order
+	odd   []compat.KeyValue // booleans of the file that are neither true nor false
 }
 
 // DefaultConfig returns the official defaults for a name server whose files lie in the folder namesrv of home:
@@ -83,6 +86,7 @@ func ReadConfig(path string, cfg Config) (Config, error) {
 	}
 	p, err := compat.ParseProperties(data)
 	if err == nil {
+		cfg.odd = compat.OddBooleans(p, &cfg)
 		err = cfg.bind(p, true)
 	}
 	if err != nil {
@@ -115,12 +119,63 @@ func (c *Config) Validate() error {
 	if c.ClusterTest {
 		return errors.New("clusterTest=true is not supported: this name server asks no other for routes; remove the key")
 	}
+	if c.ListenPort < 0 || c.ListenPort > 65535 {
+		return fmt.Errorf("listenPort=%d: must be a port from 1 to 65535", c.ListenPort)
+	}
+	if compat.LooksUnexpanded(c.KvConfigPath) {
+		if _, err := os.Stat(filepath.Dir(c.KvConfigPath)); err != nil {
+			return fmt.Errorf("kvConfigPath=%s: \"~\" and variables are not expanded in configuration files; write the whole path", c.KvConfigPath)
+		}
+	}
 	for _, kv := range c.extra {
 		if kv.Key == "tls.server.mode" && strings.EqualFold(strings.TrimSpace(kv.Value), "enforcing") {
 			return errors.New("tls.server.mode=enforcing is not supported: TLS is not served yet and plain connections would be taken; remove the key")
 		}
 	}
 	return nil
+}
+
+// withoutEffect are the keys that are kept and shown, and change nothing.
+var withoutEffect = strings.Fields(`
+	serverWorkerThreads serverCallbackExecutorThreads serverSelectorThreads serverOnewaySemaphoreValue
+	serverAsyncSemaphoreValue serverSocketSndBufSize serverSocketRcvBufSize writeBufferHighWaterMark
+	writeBufferLowWaterMark serverPooledByteBufAllocatorEnable useEpollNativeSelector`)
+
+// ignored are the keys without effect that are not set to their default, and those that are unknown.
+func (c *Config) ignored() []string {
+	usual := make(map[string]string)
+	for _, kv := range compat.PropertiesOf(DefaultConfig("")) {
+		usual[kv.Key] = kv.Value
+	}
+	var keys []string
+	for _, kv := range c.Items() {
+		if value, known := usual[kv.Key]; !known || kv.Value != value && slices.Contains(withoutEffect, kv.Key) {
+			keys = append(keys, kv.Key)
+		}
+	}
+	return keys
+}
+
+// unwritable tells why the folder of a file could not be written to, nil when it could.
+func unwritable(path string) error {
+	dir := filepath.Dir(path)
+	for {
+		info, err := os.Stat(dir)
+		if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+			dir = filepath.Dir(dir) // it would be made
+			continue
+		}
+		if err == nil && !info.IsDir() {
+			err = &fs.PathError{Op: "open", Path: dir, Err: unix.ENOTDIR}
+		}
+		if err != nil {
+			return err
+		}
+		if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+			return &fs.PathError{Op: "write to", Path: dir, Err: err}
+		}
+		return nil
+	}
 }
 
 // Items returns all keys and values in key order, those without a meaning too.

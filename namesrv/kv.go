@@ -1,7 +1,9 @@
 package namesrv
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"sync"
 
@@ -45,6 +47,9 @@ func (t *kvTable) load(files compat.FileSystem, path string) error {
 		f = kvFile{}
 		return compat.Unmarshal(b, &f)
 	})
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("KV configuration: %w; give the file to the user that the server runs as, or set kvConfigPath to another", err)
+	}
 	if err != nil {
 		return fmt.Errorf("KV configuration: %w; restore or mend %s (kvConfigPath), or move it and its .bak away to start with none (the queue order of ordered topics is in it)", err, path)
 	}

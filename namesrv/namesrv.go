@@ -14,6 +14,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -58,6 +59,14 @@ func New(cfg Config, log *slog.Logger, clock func() time.Time) (*Server, error) 
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	if cfg.ListenPort != 0 {
+		if err := remoting.CheckListen(cfg.ServerConfig); err != nil {
+			return nil, err
+		}
+	}
+	if abs, err := filepath.Abs(cfg.KvConfigPath); err == nil {
+		cfg.KvConfigPath = abs
+	}
 	s := &Server{
 		log:       log,
 		clock:     clock,
@@ -80,8 +89,14 @@ func New(cfg Config, log *slog.Logger, clock func() time.Time) (*Server, error) 
 // Start opens the port. The error names the address when it is taken.
 func (s *Server) Start() error {
 	cfg := s.config.Load()
-	for _, kv := range cfg.extra {
-		s.log.Warn("configuration key has no effect", "key", kv.Key, "value", kv.Value)
+	if keys := cfg.ignored(); len(keys) > 0 {
+		s.log.Warn("configuration keys that have no effect", "keys", keys)
+	}
+	for _, kv := range cfg.odd {
+		s.log.Warn("a boolean that is neither true nor false; it is taken for false, as the official name server does", "key", kv.Key, "value", kv.Value)
+	}
+	if err := unwritable(cfg.KvConfigPath); err != nil {
+		s.log.Warn("KV configuration can't be saved: changes of it will be refused; make the folder writable, or set kvConfigPath to another", "file", cfg.KvConfigPath, "error", err)
 	}
 	s.kvFile = compat.NewSaver(compat.OSFiles, cfg.KvConfigPath, s.kv.encode, s.log)
 	s.configFile = compat.NewSaver(compat.OSFiles, cfg.ConfigStorePath, func() ([]byte, error) { return s.config.Load().Text(), nil }, s.log)
@@ -92,7 +107,7 @@ func (s *Server) Start() error {
 	}
 	s.stopped.Add(1)
 	go s.sweep()
-	s.log.Info("name server started", "addr", s.Addr())
+	s.log.Info("name server started", "listening", s.Listening())
 	return nil
 }
 
@@ -106,6 +121,24 @@ func (s *Server) Addr() string {
 		host = "127.0.0.1"
 	}
 	return net.JoinHostPort(host, strconv.Itoa(s.Port()))
+}
+
+// Listening is where it listens: *:port is every address of this machine.
+func (s *Server) Listening() string {
+	host := s.config.Load().BindAddress
+	if host == "" {
+		host = "*"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(s.Port()))
+}
+
+// About is what a started name server says of itself in one line.
+func (s *Server) About() string {
+	about := "listening on " + s.Listening()
+	if s.config.Load().BindAddress == "" {
+		about += " (all addresses; bindAddress in the configuration file changes it)"
+	}
+	return about + ", KV configuration " + s.config.Load().KvConfigPath
 }
 
 // Close writes what is not written, closes every connection (answers that are queued go out first, as long as

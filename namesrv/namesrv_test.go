@@ -3,9 +3,12 @@ package namesrv
 import (
 	"context"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,13 +159,22 @@ func TestConfigRefused(t *testing.T) {
 }
 
 func TestStartOnTakenPort(t *testing.T) {
-	s, _ := start(t, testConfig(t.TempDir()))
+	s, stop := start(t, testConfig(t.TempDir()))
 	cfg := testConfig(t.TempDir())
-	cfg.ListenPort = s.Port()
+	cfg.ListenPort, cfg.PortHint = s.Port(), "--namesrvPort"
+	if _, err := New(cfg, noLog, time.Now); err == nil || !strings.Contains(err.Error(), "--namesrvPort") {
+		t.Errorf("a taken port is not noticed before anything is opened: %v", err)
+	}
+	stop()
 	other, err := New(cfg, noLog, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
+	l, err := net.Listen("tcp", net.JoinHostPort(cfg.BindAddress, strconv.Itoa(cfg.ListenPort)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
 	if err := other.Start(); err == nil {
 		t.Error("two servers on one port")
 	}

@@ -75,6 +75,11 @@ func (t *routeTable) register(req *header.RegisterBrokerRequest, b *body.Registe
 	if !known || old != addr { // an empty address is one too, and has to be in the set to be removed with it
 		set.addrs[id] = addr
 		t.changedLocked(set)
+		if other := t.mu.live[old]; known && other != nil && other.name == name {
+			t.log.Warn("two brokers of one name and id at different addresses: clients see the one that registered last; "+
+				"give one another brokerName (or brokerId), unless this is a broker that came back at a new address",
+				"cluster", set.cluster, "broker", name, "brokerId", id, "before", old, "now", addr)
+		}
 		t.log.Info("broker address changed", "cluster", set.cluster, "broker", name, "brokerId", id, "from", old, "to", addr)
 	}
 	prev := t.mu.live[addr]

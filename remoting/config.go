@@ -22,6 +22,8 @@ type ServerConfig struct {
 	QueuedBytesBusy, QueuedBytesClose         int64 // answers that the peer has not read
 
 	MaxConnections int // further connections are closed at once
+
+	PortHint string `rmq:"-"` // how to choose another port, for errors; "" = listenPort in the configuration file
 }
 
 // DefaultServerConfig returns the official defaults and our bounds.

@@ -32,13 +32,17 @@ type listener struct {
 // listen opens a port.
 func listen(cfg ServerConfig) (*listener, error) {
 	addr := net.JoinHostPort(cfg.BindAddress, strconv.Itoa(cfg.ListenPort))
+	hint := cfg.PortHint
+	if hint == "" {
+		hint = "set listenPort in the configuration file (-c)"
+	}
 	// Go sets SO_REUSEADDR. The official server does not ask for keep-alive: idle connections are closed.
 	ln, err := (&net.ListenConfig{KeepAlive: -1}).Listen(context.Background(), "tcp", addr)
 	switch {
 	case errors.Is(err, unix.EADDRINUSE):
-		return nil, fmt.Errorf("listen on %s: the port is taken, perhaps by another server of this kind; stop it, or set listenPort in the configuration file (-c): %w", addr, err)
+		return nil, fmt.Errorf("listen on %s: the port is taken, perhaps by another server of this kind; stop it, or choose another port (%s): %w", addr, hint, err)
 	case errors.Is(err, unix.EACCES):
-		return nil, fmt.Errorf("listen on %s: not allowed for this user; set listenPort in the configuration file (-c) to a port above 1023: %w", addr, err)
+		return nil, fmt.Errorf("listen on %s: not allowed for this user; choose a port above 1023 (%s): %w", addr, hint, err)
 	case err != nil:
 		return nil, fmt.Errorf("listen on %s (listenPort, bindAddress): %w", addr, err)
 	}
@@ -56,6 +60,16 @@ func listen(cfg ServerConfig) (*listener, error) {
 	}
 	spare, _ := os.Open(os.DevNull)
 	return &listener{Listener: inner, spare: spare}, nil
+}
+
+// CheckListen tells whether a server with this configuration could open its port now, with the error that Start
+// would give. It leaves the port alone: one that is open before its server is ready would tell peers a lie.
+func CheckListen(cfg ServerConfig) error {
+	ln, err := listen(cfg)
+	if err != nil {
+		return err
+	}
+	return ln.Close()
 }
 
 // Accept implements netpoll.Listener. It runs on a poller when a connection waits, and never fails:

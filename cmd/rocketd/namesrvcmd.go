@@ -65,5 +65,5 @@ func nameServer(cfg namesrv.Config, log *slog.Logger) (service, error) {
 	if err != nil {
 		return service{}, err
 	}
-	return service{name: "namesrv", start: s.Start, close: s.Close, about: s.Addr}, nil
+	return service{name: "namesrv", start: s.Start, close: s.Close, about: s.About}, nil
 }

@@ -140,11 +140,11 @@ func TestStandalone(t *testing.T) {
 	ns, port := ports(t)
 	args := []string{"standalone", "--namesrvPort", fmt.Sprint(ns), "--listenPort", fmt.Sprint(port)}
 	c := start(t, dir, args...)
-	if l := c.line(); !strings.HasPrefix(l, "rocketd namesrv ready in ") || !strings.Contains(l, fmt.Sprintf("127.0.0.1:%d", ns)) {
+	if l := c.line(); !strings.HasPrefix(l, "rocketd namesrv ready in ") || !strings.Contains(l, fmt.Sprintf("listening on *:%d (all addresses", ns)) {
 		t.Errorf("first line %q", l)
 	}
 	l := c.line()
-	for _, want := range []string{"rocketd broker ", " ready in ", fmt.Sprintf("127.0.0.1:%d, fast %d, HA %d reserved", port, port-2, port+1),
+	for _, want := range []string{"rocketd broker ", " ready in ", fmt.Sprintf("listening on *:%d and *:%d (fast), HA %d reserved, clients are told 127.0.0.1:%d", port, port-2, port+1, port),
 		"store " + filepath.Join(dir, "data"), fmt.Sprintf("name servers 127.0.0.1:%d", ns)} {
 		if !strings.Contains(l, want) {
 			t.Errorf("second line %q has no %q", l, want)
@@ -160,8 +160,8 @@ func TestStandalone(t *testing.T) {
 	}
 
 	// A second one on the same store, on other ports.
-	second := start(t, dir, "standalone", "--namesrvPort", fmt.Sprint(ns+1), "--listenPort", "29095")
-	if code := second.exit(); code != exitError || !strings.Contains(second.log.String(), "another broker is running on the store") {
+	second := start(t, dir, "standalone", "--namesrvPort", "29091", "--listenPort", "29095")
+	if code := second.exit(); code != exitError || !strings.Contains(second.log.String(), "another broker is running on the store") || !strings.Contains(second.log.String(), "--data") {
 		t.Errorf("second start: code %d, log\n%s", code, second.log.String())
 	}
 

@@ -26,11 +26,13 @@ type signals struct {
 	stop chan os.Signal // gets the signal that asks for the stop
 	come chan os.Signal
 	done chan struct{} // closed when the goroutine has ended
+
+	clock func() time.Time
 }
 
 // catchSignals begins to catch signals; give ends the process when an orderly stop is given up.
 func catchSignals(log *slog.Logger, stderr io.Writer, give func()) *signals {
-	s := &signals{stop: make(chan os.Signal, 1), come: make(chan os.Signal, 16), done: make(chan struct{})}
+	s := &signals{stop: make(chan os.Signal, 1), come: make(chan os.Signal, 16), done: make(chan struct{}), clock: time.Now}
 	signal.Ignore(syscall.SIGPIPE)
 	signal.Notify(s.come, syscall.SIGTERM, os.Interrupt, syscall.SIGQUIT)
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -48,14 +50,14 @@ func (s *signals) run(log *slog.Logger, stderr io.Writer, give func()) {
 		case sig == syscall.SIGQUIT:
 			fmt.Fprintf(stderr, "rocketd: stacks of all goroutines, asked for by %v; going on\n%s\n", sig, stacks())
 		case first.IsZero():
-			first = time.Now()
+			first = s.clock()
 			s.stop <- sig
-		case time.Since(first) < repeatWindow: // the same
+		case s.clock().Sub(first) < repeatWindow: // the same
 		case sig == os.Interrupt:
 			fmt.Fprintf(stderr, "rocketd: second %v, giving up the orderly stop\n", sig)
 			give()
 		default:
-			log.Info("the orderly stop is under way", "signal", sig.String(), "since", time.Since(first).Round(time.Millisecond))
+			log.Info("the orderly stop is under way", "signal", sig.String(), "since", s.clock().Sub(first).Round(time.Millisecond))
 		}
 	}
 }

@@ -6,22 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-)
 
-// eventually waits until what comes true.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !is() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
+	"rocketd/remoting/remotingtest"
+)
 
 // standalone starts everything on free ports and waits until it is ready.
 func standalone(t *testing.T, dir string) *child {
@@ -69,7 +60,7 @@ func TestStopSignals(t *testing.T) {
 func TestStacks(t *testing.T) {
 	c := standalone(t, t.TempDir())
 	c.signal(syscall.SIGQUIT)
-	eventually(t, "stacks in the log", func() bool {
+	remotingtest.Eventually(t, "stacks in the log", func() bool {
 		return strings.Contains(c.log.String(), "housekeeping") && strings.Contains(c.log.String(), "going on")
 	})
 	c.signal(syscall.SIGTERM)
@@ -94,7 +85,7 @@ func TestNobodyReads(t *testing.T) {
 	}
 	w.Close()
 	t.Cleanup(func() { _ = c.cmd.Process.Kill(); _ = c.cmd.Wait() })
-	eventually(t, "the broker runs", func() bool {
+	remotingtest.Eventually(t, "the broker runs", func() bool {
 		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port-2))
 		return err == nil && conn.Close() == nil
 	})
@@ -110,13 +101,19 @@ func TestGiveUp(t *testing.T) {
 	p := &process{stderr: &log}
 	given := make(chan struct{}, 1)
 	s := &signals{stop: make(chan os.Signal, 1), come: make(chan os.Signal, 8), done: make(chan struct{})}
+	var late atomic.Int64
+	begin := time.Now()
+	s.clock = func() time.Time { return begin.Add(time.Duration(late.Load())) }
 	go s.run(p.logger(), &log, func() { given <- struct{}{} })
 	s.come <- syscall.SIGTERM
 	<-s.stop
 	s.come <- os.Interrupt
-	time.Sleep(repeatWindow + 100*time.Millisecond) // the window is a matter of time
+	remotingtest.Eventually(t, "it is taken", func() bool { return len(s.come) == 0 })
+	s.come <- syscall.SIGQUIT // so the one before has been dealt with when this shows
+	remotingtest.Eventually(t, "stacks", func() bool { return strings.Contains(log.String(), "going on") })
+	late.Store(int64(repeatWindow))
 	s.come <- syscall.SIGTERM
-	eventually(t, "a line", func() bool { return strings.Contains(log.String(), "under way") })
+	remotingtest.Eventually(t, "a line", func() bool { return strings.Contains(log.String(), "under way") })
 	select {
 	case <-given:
 		t.Error("given up")

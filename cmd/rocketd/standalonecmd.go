@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"path/filepath"
+	"strconv"
 
 	"github.com/urfave/cli/v2"
 
@@ -35,6 +37,9 @@ func (p *process) runStandalone(c *cli.Context) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
+	if c.String("data") == "" {
+		return &usageError{"--data is empty; give a folder for messages and configuration"}
+	}
 	data, err := filepath.Abs(c.String("data"))
 	if err != nil {
 		return err
@@ -52,14 +57,22 @@ func (p *process) runStandalone(c *cli.Context) error {
 	more := cfg.NamesrvAddr // of the file
 	if c.IsSet("namesrvAddr") {
 		more = c.String("namesrvAddr")
+		if err := broker.CheckNamesrvAddr(more); err != nil {
+			return &usageError{"-n " + err.Error()}
+		}
 	}
-	cfg.NamesrvAddr = fmt.Sprintf("127.0.0.1:%d", c.Int("namesrvPort"))
+	for _, name := range []string{"namesrvPort", "listenPort"} {
+		if port := c.Int(name); port < 1 || port > 65535 {
+			return &usageError{fmt.Sprintf("--%s %d is no port from 1 to 65535", name, port)}
+		}
+	}
+	ns := namesrv.DefaultConfig(data)
+	ns.ListenPort, ns.BindAddress, ns.PortHint = c.Int("namesrvPort"), cfg.BindAddress, "--namesrvPort"
+	cfg.PortHint = "--listenPort"
+	cfg.NamesrvAddr = net.JoinHostPort(reachable(cfg.BindAddress), strconv.Itoa(ns.ListenPort))
 	if more != "" {
 		cfg.NamesrvAddr += ";" + more
 	}
-	ns := namesrv.DefaultConfig(data)
-	ns.ListenPort = c.Int("namesrvPort")
-
 	footprint()
 	log := p.logger()
 	return p.serve(log, func() ([]service, error) {
@@ -67,10 +80,18 @@ func (p *process) runStandalone(c *cli.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		b, err := broker.New(cfg, broker.Options{Log: log.With("server", "broker")})
+		b, err := broker.New(cfg, broker.Options{Log: log.With("server", "broker"), StoreKey: "--data"})
 		if err != nil {
 			return nil, err
 		}
 		return []service{n, {name: "broker " + b.Config().BrokerName, start: b.Start, close: b.Close, about: b.About}}, nil
 	})
+}
+
+// reachable is the address by which this machine reaches a server that is bound to the given one.
+func reachable(bound string) string {
+	if ip := net.ParseIP(bound); bound == "" || ip != nil && ip.IsUnspecified() {
+		return "127.0.0.1"
+	}
+	return bound
 }
