@@ -170,6 +170,38 @@ func TestLargestFrame(t *testing.T) {
 	}
 }
 
+// TestIdleConnectionKeepsNothing: neither many ext fields nor a large header stay with a connection that has answered.
+func TestIdleConnectionKeepsNothing(t *testing.T) {
+	many := request(echoInline, 1, "T", nil)
+	for range 100_000 {
+		many.Fields = append(many.Fields, protocol.Field{Key: "a", Value: "b"})
+	}
+	few := request(echoInline, 2, "T", nil)
+	for range slabFields + 1 {
+		few.Fields = append(few.Fields, protocol.Field{Key: "a", Value: "b"})
+	}
+	large := request(echoInline, 3, strings.Repeat("T", 1<<20), nil)
+	for _, form := range []protocol.SerializeType{protocol.JSON, protocol.Binary} {
+		in, out := &arrivals{}, &recorder{}
+		c := newMemoryConn(echoMux(nil), in, out, nil)
+		for _, cmd := range []*Command{request(echoInline, 0, "T", make([]byte, 1000)), many, few, large} {
+			cmd.Serialize = form
+			before := cap(c.slab)
+			in.pieces = [][]byte{frames(cmd)}
+			feed(c, in)
+			if n := cap(c.slab); n > slabFields || before > 0 && n != before {
+				t.Errorf("form %d, opaque %d: the slab has room for %d fields, before %d", form, cmd.Opaque, n, before)
+			}
+			if c.scratch.Fields != nil || c.scratch.Body != nil || c.scratch.Remark != "" {
+				t.Errorf("form %d, opaque %d: the last request is still there", form, cmd.Opaque)
+			}
+		}
+		if answers := out.commands(t); len(answers) != 4 || answers[3].Code != 0 {
+			t.Errorf("form %d: %d answers", form, len(answers))
+		}
+	}
+}
+
 func TestFrameMaxLength(t *testing.T) {
 	b := frames(request(echoInline, 1, "TopicA", []byte("0123456789")))
 	for _, limit := range []int{len(b) - 1, len(b)} {
