@@ -15,10 +15,12 @@ const (
 	runMaxBytes = 1 << 20
 )
 
-// Ext fields are cut from slabs: a request with a dozen of them costs no allocation of its own.
+// Ext fields are cut from slabs: a request with a dozen of them costs no allocation of its own. A slab keeps the
+// headers alive that its fields point into, as long as the connection, so large headers have a slice of their own.
 const (
 	slabFields = 64
-	slabLeft   = 20 // with less room a new slab is begun
+	slabLeft   = 20      // with less room a new slab is begun
+	slabHeader = 4 << 10 // bytes of the largest header whose fields may lie in a slab
 )
 
 // tlsHandshake is the first byte of a TLS connection; no frame that is allowed begins with it.
@@ -140,19 +142,10 @@ func (c *Conn) next(wait bool) (f frame, whole bool, err error) {
 
 // take serves one frame.
 func (c *Conn) take(f frame) error {
-	if cap(c.slab) < slabLeft {
-		c.slab = make([]protocol.Field, 0, slabFields)
-	}
 	cmd := &c.scratch
-	*cmd = Command{Fields: c.slab, Serialize: f.form}
-	if err := protocol.DecodeHeader(f.form, f.header, cmd); err != nil {
+	defer func() { *cmd = Command{} }() // an idle connection keeps nothing of its last request
+	if err := c.decode(f, cmd); err != nil {
 		return badFrame("header: %v", err)
-	}
-	cmd.Serialize = f.form
-	if n := len(cmd.Fields); n > 0 {
-		cmd.Fields, c.slab = cmd.Fields[:n:n], cmd.Fields[n:]
-	} else {
-		cmd.Fields = nil
 	}
 	size := 8 + len(f.header) + f.body
 	c.runCalls++
@@ -178,6 +171,35 @@ func (c *Conn) take(f frame) error {
 		c.refuse(cmd)
 	default:
 		c.dispatch(cmd, int64(size))
+	}
+	return nil
+}
+
+// decode reads the header of a frame, its fields into the slab when they fit.
+func (c *Conn) decode(f frame, cmd *Command) error {
+	if len(f.header) > slabHeader {
+		*cmd = Command{}
+		if err := protocol.DecodeHeader(f.form, f.header, cmd); err != nil {
+			return err
+		}
+		cmd.Serialize = f.form
+		return nil
+	}
+	if cap(c.slab) < slabLeft {
+		c.slab = make([]protocol.Field, 0, slabFields)
+	}
+	*cmd = Command{Fields: c.slab}
+	if err := protocol.DecodeHeader(f.form, f.header, cmd); err != nil {
+		return err
+	}
+	cmd.Serialize = f.form
+	switch n := len(cmd.Fields); {
+	case n == 0:
+		cmd.Fields = nil
+	case n > cap(c.slab): // the decoder has moved to a larger one
+		cmd.Fields = cmd.Fields[:n:n]
+	default:
+		cmd.Fields, c.slab = cmd.Fields[:n:n], cmd.Fields[n:]
 	}
 	return nil
 }
