@@ -1,0 +1,49 @@
+//go:build conformance
+
+package bugs
+
+import (
+	"testing"
+	"time"
+
+	"rocketd/conformance/wire"
+)
+
+// H09 (#5752, #2661, #3062, #951): a time behind the last message gives the last message's offset, not the one behind it. The
+// official server does that, and scripts may count on it: so do we.
+func TestOffsetOfFutureTime(t *testing.T) {
+	s := dialShared(t)
+	topic := s.topic("H09", 1)
+	for range 10 {
+		s.done(message(topic, 0, "", "x"))
+	}
+	ms := s.stored(topic, 0, 0, 10)
+	search := func(ms int64) int64 {
+		t.Helper()
+		return s.number("offset", wire.Request(29, "topic", topic, "queueId", "0", "timestamp", text(ms)))
+	}
+	if got := search(time.Now().Add(time.Hour).UnixMilli()); got != 9 {
+		t.Errorf("in an hour: %d", got)
+	}
+	if got := search(ms[0].StoreTimestamp - 60_000); got != 0 {
+		t.Errorf("a minute before the first: %d", got)
+	}
+	if got := s.max(topic, 0); got != 10 {
+		t.Errorf("the end: %d", got)
+	}
+}
+
+// H10 (#4215, #2181): a pull far behind the end is told the end as the next offset, never 0, also where the queue begins with
+// 0. The official server does the same.
+func TestPullBehindTheEnd(t *testing.T) {
+	s := dialShared(t)
+	topic := s.topic("H10", 1)
+	for range 5 {
+		s.done(message(topic, 0, "", "x"))
+	}
+	s.stored(topic, 0, 0, 5)
+	answer := s.call(pullFrame(topic, 0, 105, "*"))
+	if answer.Code != pullMoved || answer.Ext["nextBeginOffset"] != "5" || answer.Ext["minOffset"] != "0" || answer.Ext["maxOffset"] != "5" {
+		t.Errorf("%d %q %v", answer.Code, answer.Remark, answer.Ext)
+	}
+}
