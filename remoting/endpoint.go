@@ -225,6 +225,37 @@ func (e *endpoint) sweep(now time.Time) {
 	}
 }
 
+// unreadPatience is how long a connection's peer may read nothing at all of what is queued for it while the endpoint
+// closes: one that never reads does not hold up the stop.
+const unreadPatience = time.Second
+
+// drain waits until the connections have written what is queued, at most unreadPatience; it returns those that have
+// written a part of it in that time.
+func drain(ctx context.Context, conns []*Conn) (going []*Conn) {
+	written := make([]int64, len(conns))
+	for i, c := range conns {
+		written[i] = c.written.Load()
+	}
+	ctx, cancel := context.WithTimeout(ctx, unreadPatience)
+	defer cancel()
+	for i, c := range conns {
+		drained := c.drained()
+		select {
+		case <-drained:
+			continue
+		default:
+		}
+		select {
+		case <-drained:
+		case <-ctx.Done():
+			if c.written.Load() > written[i] {
+				going = append(going, c)
+			}
+		}
+	}
+	return going
+}
+
 // close writes what is queued, closes every connection, waits for their ends and stops the sweep.
 func (e *endpoint) close(ctx context.Context) error {
 	e.mu.Lock()
@@ -233,11 +264,8 @@ func (e *endpoint) close(ctx context.Context) error {
 	e.mu.Unlock()
 
 	conns := e.connections()
-	for _, c := range conns {
-		select {
-		case <-c.drained():
-		case <-ctx.Done():
-		}
+	for waiting := conns; len(waiting) > 0 && ctx.Err() == nil; {
+		waiting = drain(ctx, waiting)
 	}
 	for _, c := range conns {
 		c.Close()

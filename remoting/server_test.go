@@ -390,6 +390,36 @@ func TestCloseIsBounded(t *testing.T) {
 	}
 }
 
+// TestCloseLeavesDeafPeers: peers that read nothing cost a stop one short wait, together, and are no error; one that
+// reads, slowly, still gets all that is queued for it.
+func TestCloseLeavesDeafPeers(t *testing.T) {
+	s := remotingtest.Start(t, testMux(nil))
+	for range 3 {
+		deaf := remotingtest.Dial(t, remotingtest.Addr(s))
+		for i := range int32(20) {
+			deaf.Send(req(big, i, "", nil))
+		}
+	}
+	slow := remotingtest.Dial(t, remotingtest.Addr(s))
+	for i := range int32(20) {
+		slow.Send(req(big, i, "", nil))
+	}
+	slow.Receive() // it is at it
+	ctx, cancel := context.WithTimeout(context.Background(), remotingtest.Patience)
+	defer cancel()
+	begin, done := time.Now(), make(chan error, 1)
+	go func() { done <- s.Close(ctx) }()
+	for range 19 {
+		slow.Receive()
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if d := time.Since(begin); d > 5*time.Second {
+		t.Errorf("Close took %v", d)
+	}
+}
+
 func TestMaxConnections(t *testing.T) {
 	cfg := remotingtest.Config()
 	cfg.MaxConnections = 2
