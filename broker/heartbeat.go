@@ -11,6 +11,10 @@ import (
 	"rocketd/remoting"
 )
 
+// maxHeartbeatGroups is how many groups one heartbeat may bring: each new one becomes a group, a retry topic and
+// lines of two files, all from one frame. A client has a handful; 4.9.8 has no bound.
+const maxHeartbeatGroups = 10_000
+
 // heartBeat (34) notes a client's groups. A consumer group that is new here is created, and its retry topic with
 // it; the answer then waits for their files. Members are told of a change before the answer goes out.
 //
@@ -19,6 +23,9 @@ func (b *Broker) heartBeat(c *remoting.Call, _ *header.Empty) (*protocol.Command
 	hb := new(body.HeartbeatData)
 	if err := decodeBody(c, hb); err != nil {
 		return nil, err
+	}
+	if n := len(hb.ConsumerDataSet) + len(hb.ProducerDataSet); n > maxHeartbeatGroups {
+		return nil, protocol.Errorf(protocol.SystemError, "the heartbeat has %d groups, more than %d", n, maxHeartbeatGroups)
 	}
 	cmd := c.Command()
 	client := clients.Client{Conn: c.Conn(), ClientId: hb.ClientID, Language: cmd.Language, Version: cmd.Version}

@@ -6,6 +6,7 @@ import (
 
 	"rocketd/broker/topics"
 	"rocketd/protocol"
+	"rocketd/protocol/header"
 	"rocketd/protocol/message"
 )
 
@@ -75,5 +76,16 @@ func TestBatchGrowth(t *testing.T) {
 		if (grown > 0) != c.good || grown > max(4<<20+64<<10, 8*int64(len(c.data))) {
 			t.Errorf("%s: %d bytes became %d", c.name, len(c.data), grown)
 		}
+	}
+}
+
+// TestHeartbeatOfManyGroups: one frame can't make groups and topics without bound.
+func TestHeartbeatOfManyGroups(t *testing.T) {
+	b := startPathBroker(t, nil)
+	before, _ := b.topics.All()
+	data := `{"clientID":"c","consumerDataSet":[` + strings.Repeat(`{"groupName":"g"},`, 10_001) + `]}`
+	check(t, "heartbeat", b.ask(protocol.HeartBeat, &header.Empty{}, []byte(data)), protocol.SystemError, "the heartbeat has 10001 groups, more than 10000")
+	if after, _ := b.topics.All(); len(after) != len(before) {
+		t.Errorf("%d topics became %d", len(before), len(after))
 	}
 }
