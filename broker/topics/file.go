@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"rocketd/compat"
 	"rocketd/protocol/body"
@@ -66,14 +67,15 @@ func (t *Table) Wrapper() *body.TopicConfigSerializeWrapper {
 	return w
 }
 
-// encode makes the text of the file: what compat.MarshalPretty makes of Wrapper, but for the order of the topics,
-// which says nothing. With 25,000 topics it takes a fifth of the time and of the memory, and the file is written for
+// encode makes the text of the file: what compat.MarshalPretty makes of Wrapper, in the order of the names, so that
+// an unchanged table is an unchanged file. With 25,000 topics it takes a fifth of the time and of the memory, and the file is written for
 // every handful of topics that come into being.
 func (t *Table) encode() ([]byte, error) {
 	t.mu.Lock()
 	t.written = slices.Collect(maps.Keys(t.mu.fresh))
 	t.mu.Unlock()
 	all, version := t.All()
+	slices.SortFunc(all, func(a, b *Config) int { return strings.Compare(a.TopicName, b.TopicName) })
 	b := make([]byte, 0, 128+200*len(all))
 	b = fmt.Appendf(b, "{\n\t\"dataVersion\":{\n\t\t\"counter\":%d,\n\t\t\"timestamp\":%d\n\t},\n\t\"topicConfigTable\":{", version.Counter, version.Timestamp)
 	for i, c := range all {

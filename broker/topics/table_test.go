@@ -343,6 +343,16 @@ func TestRestartAndBackup(t *testing.T) {
 	if _, ok := again.Lookup("First"); ok {
 		t.Error("First is back")
 	}
+	before, err := os.ReadFile(path + ".bak")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil { // writes the table, which has not changed
+		t.Fatal(err)
+	}
+	if after, err := os.ReadFile(path + ".bak"); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the backup was replaced: %v", err)
+	}
 	for _, broken := range []string{"", "{", "null", "[]", `{"dataVersion":{"counter":1}}`} {
 		dir := filepath.Join(t.TempDir(), "topics.json")
 		if err := os.WriteFile(dir, []byte(broken), 0o644); err != nil {
