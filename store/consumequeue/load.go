@@ -19,9 +19,18 @@ func Open(o Options) (*Table, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("consumequeue: %w", err)
 	}
+	known, err := parseEnds(o.Ends)
+	if err != nil {
+		t.log.Warn("the hint of the queues' ends is not used", "error", err)
+	}
 	err = inParallel(len(topics), func(i int) error {
 		if !topics[i].IsDir() {
 			return nil
+		}
+		if queues, ok := known[topics[i].Name()]; ok {
+			if done, err := t.loadHinted(topics[i].Name(), topics[i], queues); done || err != nil {
+				return err
+			}
 		}
 		return t.loadTopic(topics[i].Name())
 	})
@@ -134,6 +143,9 @@ func (t *Table) loadQueue(topic string, queueId int32, files []fs.DirEntry) erro
 				t.dir(q), q.end*EntrySize, name)
 		}
 		q.end += t.perFile
+	}
+	if t.crashed {
+		t.addDirs(q) // whoever made the files may have died before their names were synced
 	}
 	return nil
 }
