@@ -102,8 +102,9 @@ func appendBinary(dst []byte, c *Command) []byte {
 	dst = binary.BigEndian.AppendUint16(dst, uint16(c.Version))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(c.Opaque))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(c.Flag))
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(c.Remark)))
-	dst = append(dst, c.Remark...)
+	remark := cutRemark(c.Remark)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(remark)))
+	dst = append(dst, remark...)
 	start := len(dst)
 	dst = append(dst, 0, 0, 0, 0)
 	if c.Header != nil {

@@ -3,6 +3,7 @@ package protocol
 import (
 	"encoding/binary"
 	"fmt"
+	"unicode/utf8"
 )
 
 // MaxFrame is the largest frame, its length field included, that the official server takes by
@@ -11,6 +12,25 @@ const MaxFrame = 16777216
 
 // headerMask cuts the serialize type off a header length.
 const headerMask = 0xffffff
+
+// MaxHeader is the longest header that its length field can tell.
+const MaxHeader = headerMask
+
+// MaxRemark is how many bytes of a remark are sent: many remarks repeat a name of the request, and one of some
+// megabytes may pass the bound of a frame once it is escaped.
+const MaxRemark = 8 << 10
+
+// cutRemark bounds a remark, between two characters.
+func cutRemark(s string) string {
+	if len(s) <= MaxRemark {
+		return s
+	}
+	n := MaxRemark
+	for n > MaxRemark-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
 
 // DecodeHeader reads a header of the given form into c, whose Fields are reused; c.Body is left alone.
 // header is kept: c's strings point into it. A header that does not parse is an error; the connection
@@ -25,7 +45,8 @@ func DecodeHeader(t SerializeType, header string, c *Command) error {
 	return fmt.Errorf("serialize type %d is unknown", t)
 }
 
-// AppendHead appends a frame without its body (length fields and header, counting len(c.Body)) to dst.
+// AppendHead appends a frame without its body (length fields and header, counting len(c.Body)) to dst. The remark is
+// cut to MaxRemark. A header longer than MaxHeader makes no frame that can be read; the caller looks.
 func AppendHead(dst []byte, c *Command) []byte {
 	start := len(dst)
 	dst = append(dst, 0, 0, 0, 0, 0, 0, 0, 0)

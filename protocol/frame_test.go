@@ -99,6 +99,29 @@ func TestBinaryTruncates(t *testing.T) {
 	}
 }
 
+// TestLongRemark: a remark is cut between two characters, in both forms.
+func TestLongRemark(t *testing.T) {
+	for _, tt := range []struct{ remark, want string }{
+		{strings.Repeat("x", MaxRemark), strings.Repeat("x", MaxRemark)},
+		{strings.Repeat("x", MaxRemark+1), strings.Repeat("x", MaxRemark)},
+		{strings.Repeat("\x01", 4<<20), strings.Repeat("\x01", MaxRemark)},
+		{"x" + strings.Repeat("中", MaxRemark), "x" + strings.Repeat("中", (MaxRemark-1)/3)},
+		{strings.Repeat("x", MaxRemark-1) + "😀", strings.Repeat("x", MaxRemark-1)},
+	} {
+		for _, form := range []SerializeType{JSON, Binary} {
+			c := NewResponse(SystemError, tt.remark, nil)
+			c.Serialize = form
+			got, err := DecodeFrame(AppendFrame(nil, c))
+			if err != nil || got.Remark != tt.want {
+				t.Errorf("form %d, %d bytes: %d bytes, %v", form, len(tt.remark), len(got.Remark), err)
+			}
+			if c.Remark != tt.remark {
+				t.Error("the command itself was changed")
+			}
+		}
+	}
+}
+
 func TestDecodeFrameRefuses(t *testing.T) {
 	header := []byte(header40JSON)
 	for name, b := range map[string][]byte{

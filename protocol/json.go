@@ -304,7 +304,7 @@ func appendJSON(dst []byte, c *Command) []byte {
 	dst = strconv.AppendInt(dst, int64(c.Opaque), 10)
 	if c.Remark != "" {
 		dst = append(dst, `,"remark":`...)
-		dst = compat.AppendString(dst, c.Remark)
+		dst = compat.AppendString(dst, cutRemark(c.Remark))
 	}
 	dst = append(dst, `,"serializeTypeCurrentRPC":"JSON","version":`...)
 	dst = strconv.AppendInt(dst, int64(c.Version), 10)

@@ -38,8 +38,8 @@ const (
 	writeSize   = 256 << 10 // most that one wait for the peer covers
 )
 
-// appendLocked appends a frame. A header that can't be encoded is a fault of the handler's; its peer
-// gets an answer all the same.
+// appendLocked appends a frame. A header that can't be encoded, or is too long, gives an error; the peer gets an
+// answer all the same, and of a request of ours nothing.
 func (q *writeQueue) appendLocked(cmd *Command) (err error) {
 	need := headRoom + len(cmd.Body)
 	var tail *chunk
@@ -63,12 +63,22 @@ func appendFrame(dst []byte, cmd *Command) (out []byte, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			err = fmt.Errorf("encode %T: %v", cmd.Header, reason)
-			broken := protocol.NewResponse(protocol.SystemError, err.Error(), nil)
-			broken.Flag, broken.Opaque, broken.Serialize = cmd.Flag, cmd.Opaque, cmd.Serialize
-			out = protocol.AppendFrame(dst, broken)
 		}
+		if err == nil {
+			return
+		}
+		if out = dst; !cmd.IsResponse() {
+			return
+		}
+		broken := protocol.NewResponse(protocol.SystemError, err.Error(), nil)
+		broken.Flag, broken.Opaque, broken.Serialize = cmd.Flag, cmd.Opaque, cmd.Serialize
+		out = protocol.AppendFrame(dst, broken)
 	}()
-	return protocol.AppendFrame(dst, cmd), nil
+	out = protocol.AppendFrame(dst, cmd)
+	if header := len(out) - len(dst) - 8 - len(cmd.Body); header > protocol.MaxHeader {
+		return nil, fmt.Errorf("encode %T: a header of %d bytes, the most is %d", cmd.Header, header, protocol.MaxHeader)
+	}
+	return out, nil
 }
 
 // answer queues the answer of a call.
@@ -92,7 +102,8 @@ func (c *Conn) enqueue(cmd *Command, run uint32, opaque, flag int32, form protoc
 	s.Language, s.Version = protocol.Java, protocol.ServerVersion
 	err := q.appendLocked(s)
 	*s = Command{}
-	task := !q.mu.flushing && (run == 0 || run != q.mu.run)
+	queued := err == nil || flag&protocol.FlagResponse != 0
+	task := queued && !q.mu.flushing && (run == 0 || run != q.mu.run)
 	if task {
 		q.mu.flushing = true
 	}
@@ -100,6 +111,9 @@ func (c *Conn) enqueue(cmd *Command, run uint32, opaque, flag int32, form protoc
 
 	if err != nil {
 		c.owner.log.Error("command not encodable", "code", cmd.Code, "remote", c.remote, "error", err)
+		if queued {
+			err = nil // the peer has its answer
+		}
 	}
 	if limit := c.owner.limits.queuedClose; limit > 0 && q.bytes.Load() > limit {
 		c.end(ClosedOverload)
@@ -107,7 +121,7 @@ func (c *Conn) enqueue(cmd *Command, run uint32, opaque, flag int32, form protoc
 	if task {
 		go c.flush(true)
 	}
-	return nil
+	return err
 }
 
 // beginRun opens a run: calls made in it and answered at once are flushed together at its end.

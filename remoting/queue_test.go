@@ -3,12 +3,14 @@ package remoting
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"rocketd/protocol"
+	"rocketd/protocol/header"
 )
 
 // TestChunkSizes: a chunk has the room asked for, and comes from the pool of its size.
@@ -149,6 +151,27 @@ func TestHeaderThatDoesNotEncode(t *testing.T) {
 	feed(newMemoryConn(m, in, out, nil), in)
 	answers := out.commands(t)
 	if len(answers) != 1 || answers[0].Code != int32(protocol.SystemError) || answers[0].Opaque != 7 {
+		t.Errorf("answers %v", describe(answers))
+	}
+}
+
+// TestHeaderThatIsTooLong: an answer whose header can't be told in 24 bits becomes a short one, a request of ours an
+// error; the frames around them stay whole.
+func TestHeaderThatIsTooLong(t *testing.T) {
+	const tooLong protocol.RequestCode = 33
+	m := echoMux(nil)
+	long := strings.Repeat("\x01", 3<<20) // 6 bytes each in JSON
+	Handle(m, tooLong, Inline, func(c *Call, _ *header.GetMaxOffsetRequest) (*Command, error) {
+		err := c.Conn().Oneway(protocol.NewRequest(protocol.NotifyConsumerIdsChanged, &header.NotifyConsumerIdsChangedRequest{ConsumerGroup: long}, nil))
+		if err == nil {
+			t.Error("a request with a header too long was queued")
+		}
+		return c.Success(&header.RegisterBrokerResponse{HaServerAddr: long}), nil
+	})
+	in, out := &arrivals{pieces: [][]byte{frames(request(echoInline, 6, "T", nil), request(tooLong, 7, "T", nil), request(echoInline, 8, "T", nil))}}, &recorder{}
+	feed(newMemoryConn(m, in, out, nil), in)
+	answers := out.commands(t)
+	if len(answers) != 3 || answers[1].Code != int32(protocol.SystemError) || answers[1].Opaque != 7 || answers[0].Code+answers[2].Code != 0 {
 		t.Errorf("answers %v", describe(answers))
 	}
 }
