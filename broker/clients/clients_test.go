@@ -201,6 +201,33 @@ func TestProducers(t *testing.T) {
 	}
 }
 
+// A connection that says another client id in every heartbeat leaves nothing of the earlier ones.
+func TestRenamedClients(t *testing.T) {
+	consumers, producers := NewConsumers(time.Now, quiet), NewProducers(time.Now, quiet)
+	c := client("first")
+	producers.Register(c, "kept") // bears the first id all the time
+	for i := range 100 {
+		renamed := c
+		renamed.ClientId = fmt.Sprint("c", i)
+		producers.Register(renamed, "P")
+		consumers.Register(renamed, group("G", 1, "T"))
+		if producers.Find(renamed.ClientId) != c.Conn || producers.Find("first") != c.Conn {
+			t.Fatal("a current id is not found")
+		}
+	}
+	if n := len(producers.mu.byId); n != 2 {
+		t.Errorf("%d producer ids, want 2", n)
+	}
+	if ids := consumers.Group("G").ClientIds(); !slices.Equal(ids, []string{"c99"}) {
+		t.Errorf("consumers %v", ids)
+	}
+	producers.OnClose(c.Conn)
+	consumers.OnClose(c.Conn)
+	if len(producers.mu.byId)+len(producers.mu.byConn)+len(producers.mu.groups)+len(consumers.mu.byConn)+len(consumers.mu.groups) != 0 {
+		t.Error("something is left")
+	}
+}
+
 func TestAllProducers(t *testing.T) {
 	table := NewProducers(newClock().time, quiet)
 	table.Register(client("b"), "P")

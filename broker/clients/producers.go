@@ -41,11 +41,15 @@ func (t *Producers) Register(c Client, group string) {
 		g = make(map[*remoting.Conn]*Member)
 		t.mu.groups[group] = g
 	}
-	if m := g[c.Conn]; m != nil && m.ClientId == c.ClientId {
-		m.LastUpdate = now
+	before := g[c.Conn]
+	if before != nil && before.ClientId == c.ClientId {
+		before.LastUpdate = now
 		return
 	}
 	g[c.Conn] = &Member{c, now}
+	if before != nil { // the same connection under another name
+		t.forgetIdLocked(c.Conn, before.ClientId)
+	}
 	t.mu.byId[c.ClientId] = c.Conn
 	if t.mu.byConn[c.Conn] == nil {
 		t.mu.byConn[c.Conn] = make(map[string]struct{})
@@ -85,14 +89,20 @@ func (t *Producers) leaveLocked(conn *remoting.Conn, group, why string) {
 	if delete(of, group); len(of) == 0 {
 		delete(t.mu.byConn, conn)
 	}
-	for other := range of {
-		if t.mu.groups[other][conn].ClientId == m.ClientId {
+	t.forgetIdLocked(conn, m.ClientId)
+}
+
+// forgetIdLocked removes a client id that no group of its connection bears any more.
+func (t *Producers) forgetIdLocked(conn *remoting.Conn, id string) {
+	if t.mu.byId[id] != conn {
+		return
+	}
+	for group := range t.mu.byConn[conn] {
+		if t.mu.groups[group][conn].ClientId == id {
 			return
 		}
 	}
-	if t.mu.byId[m.ClientId] == conn {
-		delete(t.mu.byId, m.ClientId)
-	}
+	delete(t.mu.byId, id)
 }
 
 // Scan takes out the members whose last heartbeat is older than Expiry and returns their connections, which
