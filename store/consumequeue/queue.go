@@ -3,6 +3,7 @@ package consumequeue
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 )
@@ -14,6 +15,8 @@ const (
 	// given out one by one, so there are no gaps unless entries were lost; a wider one means a corrupt record,
 	// whose header no checksum covers.
 	maxGap = 1 << 20
+	// maxQueueOffset is the largest queue offset whose place in bytes can be told. Larger ones come from corrupt records.
+	maxQueueOffset = math.MaxInt64/EntrySize - 1<<31
 )
 
 // ErrGap is the refusal of an entry too far behind the end of its queue.
@@ -112,7 +115,7 @@ func (q *Queue) Append(queueOffset int64, e Entry) error {
 // file soon.
 func (q *Queue) placeLocked(queueOffset, max int64) (writeNow bool, err error) {
 	switch {
-	case queueOffset < 0:
+	case queueOffset < 0 || queueOffset > maxQueueOffset:
 		return false, fmt.Errorf("%w: queue offset %d", ErrGap, queueOffset)
 	case q.min.Load() == max:
 		// Nothing to read in it: the queue begins here. As ConsumeQueue#fillPreBlank of 4.9.8.

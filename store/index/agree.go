@@ -10,7 +10,7 @@ func (x *Index) Mend(end int64, timeOf func(phyOffset int64) int64) (from int64,
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for i := 0; i < len(x.files); i++ {
-		agrees, err := x.agrees(i)
+		agrees, err := x.agrees(i, end)
 		if err != nil {
 			return 0, err
 		}
@@ -39,8 +39,9 @@ func (x *Index) Shrunk() bool {
 	return x.shrunk
 }
 
-// agrees tells whether header and entries of file i, which is not being written, say the same.
-func (x *Index) agrees(i int) (bool, error) {
+// agrees tells whether header and entries of file i, which is not being written, say the same, and nothing of records at or
+// behind end.
+func (x *Index) agrees(i int, end int64) (bool, error) {
 	f := x.files[i]
 	h := &f.header
 	if h.count > x.indexNum || h.slots < 0 || h.slots >= h.count && h.count > 1 || h.beginPhyOffset > h.endPhyOffset ||
@@ -52,10 +53,10 @@ func (x *Index) agrees(i int) (bool, error) {
 		return false, err
 	}
 	if h.count <= 1 {
-		return first == entry{}, nil
+		return first == entry{} && h.endPhyOffset < max(end, 1), nil
 	}
 	last, err := x.readEntry(f, h.count-1)
-	return first.phyOffset == h.beginPhyOffset && last.phyOffset == h.endPhyOffset && first.hash >= 0 && last.hash >= 0, err
+	return first.phyOffset == h.beginPhyOffset && last.phyOffset == h.endPhyOffset && first.hash >= 0 && last.hash >= 0 && h.endPhyOffset < end, err
 }
 
 // cutAt ends the index in file i, which has lost entries, and returns the offset from which on the log must be indexed again.

@@ -67,7 +67,7 @@ func (x *Index) recover(phyOffset, indexMsgTimestamp int64, timeOf func(int64) i
 		f := x.files[i]
 		last := i == len(x.files)-1
 		if !last && f.header.endTimestamp <= indexMsgTimestamp && f.header.count >= x.indexNum {
-			agrees, err := x.agrees(i)
+			agrees, err := x.agrees(i, phyOffset)
 			if err != nil {
 				return 0, err
 			}
