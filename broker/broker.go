@@ -154,6 +154,10 @@ func (b *Broker) open() error {
 	if err := b.openPath(); err != nil {
 		return err
 	}
+	crashed, err := b.crashed(cfg)
+	if err != nil {
+		return err
+	}
 	s, err := store.Open(cfg.Config, store.Options{
 		FS: b.fs, Clock: b.clock, Log: b.log,
 		DeliverTime: b.deliverTime, Arrive: b.arrive,
@@ -164,6 +168,9 @@ func (b *Broker) open() error {
 	b.store = s
 	if err := b.openTables(cfg); err != nil {
 		return err
+	}
+	if crashed {
+		b.limitOffsets()
 	}
 	b.mux = remoting.NewMux(b.refuse)
 	b.routes(b.mux)

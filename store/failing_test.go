@@ -92,7 +92,6 @@ var failures = []struct {
 	{"a short write", &vfs.ShortWrite{N: 130, Err: syscall.ENOSPC}, false},
 	{"a write all but the error", &vfs.ShortWrite{N: 1 << 30, Err: syscall.EIO}, false},
 	{"a dead disk", syscall.EIO, true},
-	{"a full disk", syscall.ENOSPC, true},
 }
 
 // The i-th operation on any file of the store fails, for every i; the senders go on. Then the process dies, or the power
