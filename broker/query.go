@@ -24,15 +24,8 @@ func (b *Broker) queryMessage(c *remoting.Call, req *header.QueryMessageRequest)
 	if len(found.Records) == 0 {
 		return c.Answer(protocol.QueryNotFound, "can not find message, maybe time range not correct", h), nil
 	}
-	size := 0
-	for _, r := range found.Records {
-		size += r.Size()
-	}
 	a := c.Success(h)
-	a.Body = make([]byte, 0, size)
-	for _, r := range found.Records {
-		a.Body = append(a.Body, r[:r.Size()]...)
-	}
+	a.Body = found.Body
 	return a, nil
 }
 
