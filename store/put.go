@@ -65,7 +65,7 @@ func (s *Store) Put(run []*Put) {
 	maximum := s.Config().MaxMessageSize
 	good := run
 	for i, p := range run {
-		if bodySize(p) > maximum {
+		if !p.Copy && bodySize(p) > maximum {
 			good = s.refuseLarge(run, i, maximum)
 			break
 		}
@@ -92,7 +92,7 @@ func bodySize(p *Put) int {
 func (s *Store) refuseLarge(run []*Put, i, maximum int) []*Put {
 	good := append([]*Put(nil), run[:i]...)
 	for _, p := range run[i:] {
-		if size := bodySize(p); size > maximum {
+		if size := bodySize(p); size > maximum && !p.Copy {
 			p.Err = fmt.Errorf("%w: body of %d bytes, maxMessageSize is %d", commitlog.ErrTooLarge, size, maximum)
 			continue
 		}

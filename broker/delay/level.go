@@ -219,7 +219,7 @@ func (l *level) prepare(i int, m message.Message, offset int64) bool {
 		return false
 	}
 	if err := message.ValidateTopic(topic); err != nil || queueId < 0 {
-		l.log.Error("delayed message to a topic or queue that can't be discarded", "offset", offset, "phyOffset", m.PhyOffset,
+		l.log.Error("delayed message discarded: its topic or queue can't exist", "offset", offset, "phyOffset", m.PhyOffset,
 			"topic", fmt.Sprintf("%.200q", topic), "queueId", queueId, "err", err)
 		return false
 	}
@@ -235,7 +235,7 @@ func (l *level) prepare(i int, m message.Message, offset int64) bool {
 	v.msg = m
 	v.msg.Topic, v.msg.QueueId = topic, int32(queueId)
 	v.msg.PreparedTransactionOffset, v.msg.QueueOffset, v.msg.PhyOffset = 0, 0, 0
-	v.put = store.Put{Message: &v.msg}
+	v.put = store.Put{Message: &v.msg, Copy: true}
 	return true
 }
 

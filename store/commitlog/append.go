@@ -82,7 +82,7 @@ func (l *Log) encode(e *encoder, run []*Put) int {
 			m := p.at(j)
 			n := message.RecordSize(m)
 			size += n
-			if n > largest {
+			if n > limit || n > largest && !p.Copy {
 				err = fmt.Errorf("%w: record of %d bytes, at most %d", ErrTooLarge, n, largest)
 			} else if e := message.CheckSizes(m); e != nil {
 				err = fmt.Errorf("%w: %w", ErrTooLarge, e)

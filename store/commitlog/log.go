@@ -87,6 +87,9 @@ var (
 type Put struct {
 	Message *message.Message
 	Batch   []*message.Message
+	// Copy says that the message was acknowledged once and is stored again, as a delayed one when it is due: the largest
+	// record that may be sent (MaxRecord, maxMessageSize) may have been lowered since, and is not asked.
+	Copy bool
 
 	Err            error   // nil: appended
 	PhyOffset      int64   // of the first record
