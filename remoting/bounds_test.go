@@ -1,6 +1,7 @@
 package remoting
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
@@ -173,6 +174,36 @@ func TestUnreadClose(t *testing.T) {
 	c.sweep(now)
 	if reason := reasonOf(c); reason != ClosedOverload {
 		t.Errorf("past the bound: %q", reason)
+	}
+}
+
+// TestUnreadCloseInTheLoop: the frame loop itself looks between two frames, whatever the requests are.
+func TestUnreadCloseInTheLoop(t *testing.T) {
+	var b []byte
+	for i := range int32(40) {
+		b = append(b, frames(request(echoInline, i, "T", make([]byte, 1000)))...)
+	}
+	in, out := &arrivals{pieces: [][]byte{b}}, &recorder{}
+	c := newMemoryConn(echoMux(nil), in, out, func(l *limits) { l.unreadClose = int64(len(b) / 2) })
+	feed(c, in)
+	if reason := reasonOf(c); reason != ClosedOverload || len(in.buf) < len(b)*9/10 {
+		t.Errorf("%q, %d of %d bytes left", reason, len(in.buf), len(b))
+	}
+}
+
+// TestFloods: the sweep names the connections that are to be looked at again soon.
+func TestFloods(t *testing.T) {
+	e := newEndpoint(limits{unreadBusy: 8000, unreadClose: 16000}, nil, Events{}, slog.New(slog.DiscardHandler))
+	var want *Conn
+	for _, n := range []int{0, 1000, 1001, 16001} {
+		c := &Conn{owner: e, in: &arrivals{buf: make([]byte, n)}, sock: &recorder{}}
+		e.mu.conns[c] = struct{}{}
+		if n == 1001 {
+			want = c
+		}
+	}
+	if got := e.sweep(time.Unix(1000, 0), nil); len(got) != 1 || got[0] != want {
+		t.Errorf("%d connections flood", len(got))
 	}
 }
 

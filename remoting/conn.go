@@ -191,12 +191,28 @@ func (c *Conn) overloaded(unread int) bool {
 		l.queuedBusy > 0 && c.out.bytes.Load() > l.queuedBusy
 }
 
+// boundUnread closes the connection when more is unread than the second bound allows, and tells whether it did. The
+// frame loop looks after each frame, the sweep while a handler is stuck.
+func (c *Conn) boundUnread() bool {
+	limit := c.owner.limits.unreadClose
+	if limit <= 0 || int64(c.in.Len()) <= limit {
+		return false
+	}
+	c.end(ClosedOverload)
+	return true
+}
+
+// floods tells whether so much is unread that the next look may not wait for the next sweep.
+func (c *Conn) floods() bool {
+	limit := c.owner.limits.unreadBusy
+	return limit > 0 && c.reason.Load() == nil && int64(c.in.Len()) > limit/8
+}
+
 // sweep looks after the connection from time to time.
 func (c *Conn) sweep(now time.Time) {
 	c.pending.expire(now)
 	l := &c.owner.limits
-	if l.unreadClose > 0 && int64(c.in.Len()) > l.unreadClose {
-		c.end(ClosedOverload) // its handler is stuck, else it would have answered SYSTEM_BUSY
+	if c.boundUnread() {
 		return
 	}
 	// What has arrived counts, taken up or not: the half of a frame may come slowly.

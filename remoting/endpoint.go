@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,10 @@ import (
 // a frame or stop reading, bounds passed while a handler is stuck, and requests of ours whose time is
 // over. Reading and writing have no time-outs of their own.
 const sweepEvery = 250 * time.Millisecond
+
+// watchEvery is the distance of two looks at connections with much unread input: a peer on this machine can send
+// some hundred MiB between two sweeps.
+const watchEvery = 20 * time.Millisecond
 
 // Events tells the owner about connections. Each func may be nil, and must not block.
 type Events struct {
@@ -209,20 +214,41 @@ func (e *endpoint) sweepLoop(done chan struct{}) {
 	defer close(done)
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
+	var watch *time.Ticker // runs while a connection floods
+	var floods <-chan time.Time
+	var watched []*Conn
 	for {
 		select {
 		case <-e.sweepStop:
+			if watch != nil {
+				watch.Stop()
+			}
 			return
 		case <-ticker.C:
-			e.sweep(e.now())
+			clear(watched)
+			watched = e.sweep(e.now(), watched[:0])
+		case <-floods:
+			watched = slices.DeleteFunc(watched, func(c *Conn) bool { return c.boundUnread() || !c.floods() })
+		}
+		switch {
+		case len(watched) > 0 && watch == nil:
+			watch = time.NewTicker(watchEvery)
+			floods = watch.C
+		case len(watched) == 0 && watch != nil:
+			watch.Stop()
+			watch, floods = nil, nil
 		}
 	}
 }
 
-func (e *endpoint) sweep(now time.Time) {
+// sweep looks at every connection, and appends those with much unread input to floods.
+func (e *endpoint) sweep(now time.Time, floods []*Conn) []*Conn {
 	for _, c := range e.connections() {
-		c.sweep(now)
+		if c.sweep(now); c.floods() {
+			floods = append(floods, c)
+		}
 	}
+	return floods
 }
 
 // unreadPatience is how long a connection's peer may read nothing at all of what is queued for it while the endpoint

@@ -3,10 +3,10 @@ package remoting
 import "time"
 
 // Sweep looks at every connection as if it were now.
-func (s *Server) Sweep(now time.Time) { s.end.sweep(now) }
+func (s *Server) Sweep(now time.Time) { s.end.sweep(now, nil) }
 
 // Sweep looks at every connection as if it were now.
-func (c *Client) Sweep(now time.Time) { c.end.sweep(now) }
+func (c *Client) Sweep(now time.Time) { c.end.sweep(now, nil) }
 
 // Connections is the number of open connections.
 func (c *Client) Connections() int { return c.end.count() }

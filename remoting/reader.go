@@ -83,6 +83,7 @@ func (c *Conn) takeFrames() error {
 		if !whole {
 			c.waiting.Store(false)
 		}
+		c.boundUnread()
 		if c.runCalls >= runMaxCalls || c.runBytes >= runMaxBytes {
 			c.endRun()
 			c.in.Release()
