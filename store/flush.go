@@ -87,12 +87,12 @@ func (s *Store) saveCheckpoint() error {
 		dispatched:         dispatched,
 		lastRecord:         lastRecord,
 	}
-	if next == s.checkpoint {
-		return nil
+	if next != s.checkpoint {
+		if err := writeCheckpoint(s.o.FS, s.path("checkpoint"), s.Config().StorePathRootDir, next); err != nil {
+			return err
+		}
+		s.checkpoint = next
 	}
-	if err := writeCheckpoint(s.o.FS, s.path("checkpoint"), s.Config().StorePathRootDir, next); err != nil {
-		return err
-	}
-	s.checkpoint = next
+	s.writeHint()
 	return nil
 }

@@ -52,6 +52,7 @@ type Store struct {
 	// memory only.
 	flushing   sync.Mutex
 	checkpoint checkpoint
+	hint       hintState
 	remade     bool
 
 	// Cleaner.
@@ -116,6 +117,7 @@ func (s *Store) openLocked() error {
 			return fmt.Errorf("store: %w", err)
 		}
 	}
+	lockTime := s.lockTime() // before this session writes it
 	lock, err := s.o.FS.Lock(s.path("lock"), []byte("lock"))
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
@@ -128,17 +130,23 @@ func (s *Store) openLocked() error {
 	if s.checkpoint, err = readCheckpoint(s.o.FS, s.path("checkpoint")); err != nil {
 		return err
 	}
-	if err := s.load(crashed); err != nil {
+	s.hint.lockTime = s.lockTime()
+	h := s.readHint(crashed, lockTime)
+	if err := s.load(crashed, h); err != nil {
 		return err
 	}
 	if err := s.recover(crashed); err != nil {
 		return err
 	}
-	return s.writeAbort()
+	if err := s.writeAbort(); err != nil {
+		return err
+	}
+	s.restampHint(h)
+	return nil
 }
 
 // load opens log, queues and index.
-func (s *Store) load(crashed bool) (err error) {
+func (s *Store) load(crashed bool, h hint) (err error) {
 	cfg, began := s.Config(), s.o.Clock()
 	s.log, err = commitlog.Open(commitlog.Options{
 		FS:                             s.o.FS,
@@ -164,6 +172,8 @@ func (s *Store) load(crashed bool) (err error) {
 		Dir:      s.path("consumequeue"),
 		FileSize: cfg.MappedFileSizeConsumeQueue,
 		Crashed:  crashed,
+		Ends:     h.ends(),
+		EndsTime: h.at(),
 		Log:      s.o.Log,
 	})
 	if err != nil {
@@ -251,6 +261,8 @@ func (s *Store) Start() {
 			if err := s.saveCheckpoint(); err != nil {
 				s.o.Log.Error("the checkpoint after recovery was not written; it is tried again", "error", err)
 			}
+		} else {
+			s.renewHint()
 		}
 		s.flushLoop(stop)
 	})

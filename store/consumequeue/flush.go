@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"sync"
+	"sync/atomic"
 )
 
 const (
 	pageSize = 4 << 10
 	// manyDirty is how many queues with few new entries are written at every flush. Of more than that only
-	// the larger tails are, until the thorough flush: it would be a file opened for each message.
-	manyDirty = 4096
+	// the larger tails are, and some of the others, so that the thorough flush has not all of them left: it would be a
+	// file opened for each message.
+	manyDirty  = 4096
+	someOthers = 1024
 	// manySyncs is how many files and folders are synced one by one. More are synced by one call for the whole file
 	// system, where there is one.
 	manySyncs  = 256
@@ -79,9 +83,7 @@ func (t *Table) Flush(leastPages int) error {
 			first = err
 		}
 	}
-	for _, q := range dirty {
-		note(q.write(leastPages != 0 && len(dirty) > manyDirty))
-	}
+	note(t.writeTails(dirty, leastPages != 0))
 	if first == nil {
 		t.failing.Store(false)
 	}
@@ -113,6 +115,41 @@ func (t *Table) Flush(leastPages int) error {
 	if leastPages == 0 && !atOnce {
 		note(t.syncDirs(dirs))
 	}
+	return first
+}
+
+// writeTails writes the tails of queues, in the order in which they got dirty; if there is a crowd and it is not all to be
+// written, of the small ones only some.
+func (t *Table) writeTails(dirty []*Queue, some bool) error {
+	if len(dirty) <= manyDirty {
+		var first error
+		for _, q := range dirty {
+			if _, err := q.write(false); first == nil {
+				first = err
+			}
+		}
+		return first
+	}
+	// A failure must not keep the other tails from being written, as inParallel would have it.
+	var (
+		others atomic.Int64
+		mu     sync.Mutex
+		first  error
+	)
+	_ = inParallel(len(dirty), func(i int) error {
+		small, err := dirty[i].write(some && others.Load() >= someOthers)
+		if small {
+			others.Add(1)
+		}
+		if err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			if first == nil {
+				first = err
+			}
+		}
+		return nil
+	})
 	return first
 }
 
@@ -161,19 +198,20 @@ func (t *Table) syncAtOnce(dirty []*Queue) (keep []*Queue, err error) {
 	return keep, err
 }
 
-// write writes the tail; of a crowd only the larger ones.
-func (q *Queue) write(crowded bool) error {
+// write writes the tail, unless it is small and those are left. small: it was, and has been written.
+func (q *Queue) write(leaveSmall bool) (small bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.dead || len(q.tail) == 0 || crowded && len(q.tail) < smallTail {
-		return nil
+	small = len(q.tail) < smallTail
+	if q.dead || len(q.tail) == 0 || leaveSmall && small {
+		return false, nil
 	}
-	err := q.writeLocked()
+	err = q.writeLocked()
 	if err == nil && !q.hot && cap(q.tail) > emptyAgain {
 		q.tail = nil
 	}
 	q.hot = false
-	return err
+	return small, err
 }
 
 // sync makes the queue durable if it has at least leastPages pages that are not. more: there is something left to do.

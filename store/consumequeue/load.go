@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Open loads the queues of a folder: which files there are, not yet what they hold (Recover). As the official
@@ -19,7 +20,7 @@ func Open(o Options) (*Table, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("consumequeue: %w", err)
 	}
-	known, err := parseEnds(o.Ends)
+	known, err := splitEnds(o.Ends)
 	if err != nil {
 		t.log.Warn("the hint of the queues' ends is not used", "error", err)
 	}
@@ -44,36 +45,35 @@ func Open(o Options) (*Table, error) {
 // waits for the disk more than for the processor.
 func inParallel(n int, f func(i int) error) error {
 	var (
-		wg    sync.WaitGroup
-		mu    sync.Mutex
-		next  int
-		first error
+		wg     sync.WaitGroup
+		next   atomic.Int64
+		failed atomic.Pointer[error]
 	)
-	take := func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		if first != nil || next >= n {
-			return -1
-		}
-		next++
-		return next - 1
-	}
 	for range min(n, 4*runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
-			for i := take(); i >= 0; i = take() {
-				if err := f(i); err != nil {
-					mu.Lock()
-					if first == nil {
-						first = err
+			for failed.Load() == nil {
+				i := int(next.Add(takenAtOnce)) - takenAtOnce
+				if i >= n {
+					return
+				}
+				for end := min(n, i+takenAtOnce); i < end; i++ {
+					if err := f(i); err != nil {
+						failed.CompareAndSwap(nil, &err)
+						return
 					}
-					mu.Unlock()
 				}
 			}
 		})
 	}
 	wg.Wait()
-	return first
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
+
+// takenAtOnce is how many neighbours inParallel gives to one goroutine.
+const takenAtOnce = 32
 
 // loadTopic loads the queues of a topic's folder.
 func (t *Table) loadTopic(topic string) error {

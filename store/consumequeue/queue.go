@@ -49,6 +49,7 @@ type Queue struct {
 	dead       bool   // destroyed; a new Queue may stand in the table
 	unfit      bool   // the topic can't be the name of a folder
 	eager      bool   // entries are written one by one
+	known      bool   // loaded by a hint: its end is not looked for
 	successor  bool   // a queue of this name was destroyed; its records may be in the log yet
 }
 

@@ -30,7 +30,7 @@ func (t *Table) Recover() error {
 func (q *Queue) recover() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.first == q.end {
+	if q.first == q.end || q.known {
 		return nil
 	}
 	start := q.end - q.table.perFile
@@ -206,6 +206,9 @@ func (q *Queue) truncate(phyOffset int64, verify func(q *Queue, queueOffset int6
 	defer q.mu.Unlock()
 	if q.first == q.end {
 		return nil
+	}
+	if q.known {
+		verify = nil // nothing has touched its files since its end was known
 	}
 	end := q.written
 	if q.maxPhy > phyOffset {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"rocketd/protocol/message"
 	"rocketd/store/vfs"
@@ -25,7 +26,11 @@ type Options struct {
 	// Crashed: the store was not closed. Files behind a missing one are no error then, if what they hold will be
 	// dispatched again.
 	Crashed bool
-	Log     *slog.Logger
+	// Ends is what AppendEnds of an earlier Table said at EndsTime, nil when that is not known. See ends.go for what
+	// the caller vouches for.
+	Ends     []byte
+	EndsTime time.Time
+	Log      *slog.Logger
 }
 
 const (
@@ -57,6 +62,9 @@ type Table struct {
 	syncAll func(dir string) error // makes a whole file system durable; nil when the FS can't
 
 	failing atomic.Bool // the last write of a tail failed
+
+	endsTime time.Time    // of the hint; before it files are as the hint says
+	hints    atomic.Int64 // queues loaded by it
 
 	crashed bool
 	orphans map[*Queue][]int64 // files behind a gap; guarded by flush
@@ -92,6 +100,8 @@ func newTable(o Options) *Table {
 		seed:    maphash.MakeSeed(),
 		crashed: o.Crashed,
 		orphans: make(map[*Queue][]int64),
+
+		endsTime: o.EndsTime.Add(-endsMargin),
 	}
 	if o.MaxOpen <= 0 {
 		o.MaxOpen = defaultMaxOpen

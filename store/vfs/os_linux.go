@@ -3,6 +3,7 @@ package vfs
 import (
 	"io/fs"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,6 +32,16 @@ func (osFS) SyncAll(dir string) error {
 		return &fs.PathError{Op: "syncfs", Path: dir, Err: err}
 	}
 	return nil
+}
+
+// BootID names the time since the system was started: what a process wrote in it is there still, whatever became of the
+// process.
+func (osFS) BootID() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
 }
 
 // punch gives the blocks of a range back; what is left of them reads as zeros.

@@ -1,0 +1,184 @@
+package store
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rocketd/store/vfs"
+)
+
+// manyTopics is enough for a hint, with 4 queues each.
+const manyTopics = 2000
+
+// hinted is a store on the disk with many queues. log collects what it logs.
+type hinted struct {
+	t    *testing.T
+	root string
+	log  strings.Builder
+	*Store
+}
+
+func (h *hinted) open() {
+	h.t.Helper()
+	cfg := smallConfig(h.root)
+	cfg.MappedFileSizeCommitLog = 64 << 20
+	h.log.Reset()
+	s, err := Open(cfg, Options{FS: vfs.OS, Log: slog.New(slog.NewTextHandler(&h.log, nil))})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	s.Start()
+	h.Store = s
+}
+
+func (h *hinted) close() {
+	h.t.Helper()
+	if err := h.Store.Close(); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// kill ends the store without what Close does.
+func (h *hinted) kill() {
+	h.t.Helper()
+	h.cleaner.end()
+	h.dispatcher.end()
+	h.flusher.end()
+	if err := h.Store.log.Close(); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.lock.Close(); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// put puts a message into each queue of some topics.
+func (h *hinted) put(from, to int) {
+	h.t.Helper()
+	for i := from; i < to; i++ {
+		for q := range int32(4) {
+			put(h.t, h.Store, newMessage(fmt.Sprintf("topic%d", i), q, i))
+		}
+	}
+	waitDispatched(h.t, h.Store, h.MaxPhyOffset())
+}
+
+func TestHint(t *testing.T) {
+	h := &hinted{t: t, root: t.TempDir()}
+	file := filepath.Join(h.root, hintName)
+	want := map[string]int64{}
+	see := func(step string, least, most int) {
+		t.Helper()
+		if n := h.queues.Hinted(); n < least || n > most {
+			t.Errorf("%s: %d queues by the hint, want %d to %d\n%s", step, n, least, most, h.log.String())
+		}
+		for i := range manyTopics {
+			topic := fmt.Sprintf("topic%d", i)
+			for q := range int32(4) {
+				if got := h.MaxOffset(topic, q); got != 1+want[topic] {
+					t.Fatalf("%s: %s queue %d ends at %d, want %d", step, topic, q, got, 1+want[topic])
+				}
+			}
+		}
+	}
+	more := func(from, to int) {
+		t.Helper()
+		h.put(from, to)
+		for i := from; i < to; i++ {
+			want[fmt.Sprintf("topic%d", i)]++
+		}
+	}
+	const all, most = 4 * manyTopics, 4 * manyTopics * 9 / 10 // files written just before the hint are looked into
+	h.open()
+	h.put(0, manyTopics)
+	h.close()
+	h.open()
+	see("clean stop", 0, all)
+	h.close()
+	h.open()
+	see("second clean stop", most, all)
+	more(100, 200)
+	h.kill()
+	h.open()
+	see("killed", most-400, all)
+	h.kill()
+	h.open()
+	see("killed at once", most-800, all)
+	more(150, 250)
+	h.close()
+
+	for _, c := range []struct {
+		name, reason string
+		change       func() error
+	}{
+		{"another opened the directory", "another broker", func() error {
+			return os.Chtimes(filepath.Join(h.root, "lock"), time.Now(), time.Now())
+		}},
+		{"the official broker wrote the checkpoint", "checkpoint is another", func() error {
+			f, err := os.OpenFile(filepath.Join(h.root, "checkpoint"), os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = f.WriteAt([]byte{1}, 7)
+			return firstOf(err, f.Close())
+		}},
+		{"damaged", "damaged", func() error {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			b[len(b)/2] ^= 1
+			return os.WriteFile(file, b, 0o644)
+		}},
+		{"short", "has 7 bytes", func() error { return os.WriteFile(file, []byte("garbage"), 0o644) }},
+		{"removed", "", func() error { return os.Remove(file) }},
+	} {
+		if err := c.change(); err != nil {
+			t.Fatal(err)
+		}
+		h.open()
+		see(c.name, 0, 0)
+		if !strings.Contains(h.log.String(), c.reason) {
+			t.Errorf("%s: the log does not say %q:\n%s", c.name, c.reason, h.log.String())
+		}
+		h.close()
+	}
+	h.open()
+	see("and back", most, all)
+	h.close()
+}
+
+// TestHintOtherBoot: after a crash the hint is not believed when the power may have been cut.
+func TestHintOtherBoot(t *testing.T) {
+	s := &Store{o: Options{FS: vfs.OS, Log: slog.New(slog.DiscardHandler)}, checkpoint: checkpoint{1, 2, 3, 4, 5}}
+	s.config.Store(&Config{MappedFileSizeConsumeQueue: 6_000_000})
+	b := s.encodeHint(nil, 7, 8, s.checkpoint)
+	copy(b[32:72], "another")
+	seal := func() {
+		copy(b[112:], []byte{byte(hintCRC(b) >> 24), byte(hintCRC(b) >> 16), byte(hintCRC(b) >> 8), byte(hintCRC(b))})
+	}
+	seal()
+	if err := s.checkHint(b, false, 8); err != nil {
+		t.Errorf("after a clean stop: %v", err)
+	}
+	if err := s.checkHint(b, true, 8); err == nil {
+		t.Error("believed after a crash")
+	}
+	if err := s.checkHint(b, false, 0); err == nil {
+		t.Error("believed without a lock file")
+	}
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
