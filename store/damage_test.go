@@ -269,3 +269,15 @@ func TestOnlyAbort(t *testing.T) {
 		t.Error("the abort file is left")
 	}
 }
+
+// copyOf is a disk with everything that was written to another.
+func copyOf(mem *vfs.Mem) *vfs.Mem { return mem.Crash(100, rand.New(rand.NewSource(1))) }
+
+func truncate(mem *vfs.Mem, name string, size int64) error {
+	f, err := mem.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Truncate(size)
+}

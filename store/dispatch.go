@@ -100,7 +100,7 @@ func (s *Store) dispatchRecord(phyOffset int64, r message.Record, indexed bool) 
 	var a Arrival
 	p := s.parse(r, &a)
 	enters := message.Queued(a.sysFlag)
-	if enters {
+	if enters && (s.lost == nil || !s.lost[consumequeue.Name{Topic: a.Topic, QueueId: a.QueueId}]) {
 		e := consumequeue.Entry{PhyOffset: phyOffset, Size: int32(r.Size()), TagsCode: a.TagsCode}
 		if err := s.queues.Append(a.Topic, a.QueueId, a.QueueOffset, e); err != nil {
 			s.dispatchError("consume queue", phyOffset, err)

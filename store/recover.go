@@ -23,7 +23,7 @@ import (
 //     If the checkpoint says that queues and index have more than what is before, it is taken back first.
 //  4. After a crash queues and index lose what they have from that offset on.
 //  5. Each record found is dispatched. The first invalid one ends the log.
-//  6. Entries behind that end are dropped; an index that lacks is made from the whole log.
+//  6. Entries behind that end are dropped; queues that were damaged, and an index that lacks, are made from the whole log.
 //  7. Queue offsets go on from the ends of the queues, their minimums follow the log's.
 func (s *Store) recover(crashed bool) error {
 	began := s.o.Clock()
@@ -44,6 +44,9 @@ func (s *Store) recover(crashed bool) error {
 		if err := s.cutDerived(from); err != nil {
 			return err
 		}
+	}
+	if err := s.findLost(); err != nil {
+		return err
 	}
 	reindexFrom, err := s.indexStart(from, crashed, own)
 	if err == nil && reindexFrom < from {
@@ -67,6 +70,9 @@ func (s *Store) recover(crashed bool) error {
 		if err := s.queues.Truncate(end, nil); err != nil {
 			return err
 		}
+	}
+	if err := s.rebuildLost(end); err != nil {
+		return err
 	}
 	if err := s.reindex(reindexFrom, from, end); err != nil {
 		return err

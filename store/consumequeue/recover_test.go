@@ -59,9 +59,12 @@ func TestLoadRefusals(t *testing.T) {
 		spoil func(t *testing.T, mem *vfs.Mem)
 		want  string
 	}{
-		"another size": {func(t *testing.T, mem *vfs.Mem) { truncate(t, mem, "/q/T/0/00000000000000000200", 100) }, "has 100 bytes"},
-		"missing":      {func(t *testing.T, mem *vfs.Mem) { mem.Remove("/q/T/0/00000000000000000200") }, "00000000000000000200 is missing"},
-		"foreign":      {func(t *testing.T, mem *vfs.Mem) { create(t, mem, "/q/T/0/x") }, "/q/T/0/x is not"},
+		"another size": {func(t *testing.T, mem *vfs.Mem) {
+			for _, name := range []string{"000", "200", "400"} {
+				truncate(t, mem, "/q/T/0/00000000000000000"+name, 100)
+			}
+		}, "has 100 bytes"},
+		"foreign": {func(t *testing.T, mem *vfs.Mem) { create(t, mem, "/q/T/0/x") }, "/q/T/0/x is not"},
 		"other place": {func(t *testing.T, mem *vfs.Mem) {
 			mem.Rename("/q/T/0/00000000000000000400", "/q/T/0/00000000000000000410")
 		}, "no multiple"},
@@ -78,6 +81,32 @@ func TestLoadRefusals(t *testing.T) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestLost: a queue whose files can't be right is removed and named.
+func TestLost(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, mem *vfs.Mem){
+		"another size": func(t *testing.T, mem *vfs.Mem) { truncate(t, mem, "/q/T/0/00000000000000000200", 100) },
+		"missing":      func(t *testing.T, mem *vfs.Mem) { mem.Remove("/q/T/0/00000000000000000200") },
+	} {
+		mem := vfs.NewMem(nil)
+		table := open(t, mem, false)
+		add(t, table, 0, 0, 25)
+		if lost := table.Lost(); len(lost) > 0 {
+			t.Errorf("lost without damage: %v", lost)
+		}
+		if err := table.Close(); err != nil {
+			t.Fatal(err)
+		}
+		spoil(t, mem)
+		table = open(t, mem, false)
+		if lost := table.Lost(); len(lost) != 1 || !lost[Name{"T", 0}] {
+			t.Errorf("%s: lost %v", name, lost)
+		}
+		if _, err := mem.Stat("/q/T/0"); err == nil || table.Find("T", 0) != nil {
+			t.Errorf("%s: the queue is still there", name)
+		}
 	}
 }
 
@@ -111,9 +140,11 @@ func TestMissingFileAfterCrash(t *testing.T) {
 	}
 	mem.Remove("/q/T/0/00000000000000000200")
 	table = open(t, mem, true)
-	if err := table.Truncate(2001, nil); err == nil || !strings.Contains(err.Error(), "is missing") {
-		t.Fatalf("a file that was durable is missed: %v", err)
+	again := mem.Crash(100, rand.New(rand.NewSource(1)))
+	if err := table.Truncate(2001, nil); err != nil || !table.Lost()[Name{"T", 0}] {
+		t.Fatalf("a file that was durable is missed: %v, lost %v", err, table.Lost())
 	}
+	mem = again
 	table = open(t, mem, true)
 	if err := table.Truncate(2000, nil); err != nil {
 		t.Fatal(err)
