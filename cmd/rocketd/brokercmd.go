@@ -18,7 +18,7 @@ func (p *process) broker() *cli.Command {
 		Usage:     "start a broker, as mqbroker does",
 		UsageText: "rocketd broker [-c broker.conf] [-n a:9876;b:9876]",
 		Description: "Listens on listenPort (10911) and listenPort-2 (10909). The store lies in storePathRootDir, by default\n" +
-			"$HOME/store; a store of the official broker is taken over as it is. What a flag says goes before the\n" +
+			"store in the home directory; a store of the official broker is taken over as it is. What a flag says goes before the\n" +
 			"configuration file, and that before the environment. Stop it with SIGTERM.",
 		Flags: []cli.Flag{
 			configFileFlag("broker"), namesrvAddrFlag(), printFlag(),

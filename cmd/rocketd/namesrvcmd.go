@@ -17,7 +17,7 @@ func (p *process) namesrv() *cli.Command {
 		Name:      "namesrv",
 		Usage:     "start a name server, as mqnamesrv does",
 		UsageText: "rocketd namesrv [-c namesrv.conf]",
-		Description: "Listens on listenPort (9876). KV configuration lies in $HOME/namesrv/kvConfig.json, unless\n" +
+		Description: "Listens on listenPort (9876). KV configuration lies in namesrv/kvConfig.json in the home directory, unless\n" +
 			"kvConfigPath says otherwise. Stop it with SIGTERM.",
 		Flags:           []cli.Flag{configFileFlag("name server"), namesrvAddrFlag(), printFlag()},
 		HideHelpCommand: true,
