@@ -42,7 +42,8 @@ type Store struct {
 
 	// Dispatcher. It alone appends to queues and index; others look at the atomics.
 	wake       chan struct{}
-	live       bool // recovery is over: Arrive is called
+	live       bool                       // recovery is over: Arrive is called
+	lost       map[consumequeue.Name]bool // recovery makes these queues again, apart from dispatch; nil: none
 	scratch    dispatchScratch
 	dispatched atomic.Int64 // log offset before which everything is in queues and index
 	lastRecord atomic.Int64 // log offset of the last record dispatched; stored before dispatched

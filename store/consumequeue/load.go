@@ -38,6 +38,9 @@ func Open(o Options) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := t.removeLost(); err != nil {
+		return nil, err
+	}
 	return t, nil
 }
 
@@ -123,8 +126,9 @@ func (t *Table) loadQueue(topic string, queueId int32, files []fs.DirEntry) erro
 				return err
 			}
 		} else if info.Size() != size {
-			return fmt.Errorf("consumequeue: %s has %d bytes, mappedFileSizeConsumeQueue says %d; configure the size that the files were made with",
-				name, info.Size(), size)
+			t.oddSize(q, fmt.Errorf("consumequeue: %s has %d bytes, mappedFileSizeConsumeQueue says %d; configure the size that the files were made with",
+				name, info.Size(), size))
+			return nil
 		}
 		if offset%size != 0 {
 			return fmt.Errorf("consumequeue: the name of %s is no multiple of mappedFileSizeConsumeQueue %d; configure the size that the files were made with", name, size)
@@ -139,9 +143,10 @@ func (t *Table) loadQueue(topic string, queueId int32, files []fs.DirEntry) erro
 			continue
 		}
 		if start != q.end {
-			return fmt.Errorf("consumequeue: %s/%020d is missing: %s follows a gap; bring it back, or remove the folder to have the queue rebuilt from the commit log",
-				t.dir(q), q.end*EntrySize, name)
+			t.lose(q, fmt.Errorf("consumequeue: %s/%020d is missing: %s follows a gap", t.dir(q), q.end*EntrySize, name))
+			return nil
 		}
+		t.lost.sized.Store(true)
 		q.end += t.perFile
 	}
 	if t.crashed {

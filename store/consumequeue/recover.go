@@ -187,8 +187,11 @@ func (t *Table) removeOrphans(phyOffset int64) error {
 				return err
 			}
 			if e := Decode(b); e.valid() && !e.IsBlank() && e.PhyOffset < phyOffset {
-				return fmt.Errorf("consumequeue: %s is missing, and %s was written before the last checkpoint; remove the folder to have the queue rebuilt from the commit log",
-					t.path(q, q.end), t.path(q, start))
+				cause := fmt.Errorf("consumequeue: %s is missing, and %s was written before the last checkpoint", t.path(q, q.end), t.path(q, start))
+				if err := t.remove(q, cause); err != nil {
+					return err
+				}
+				break
 			}
 			t.log.Warn("a consume-queue file behind a missing one is removed", "file", t.path(q, start))
 			t.files.drop(q, start)

@@ -63,6 +63,8 @@ type Table struct {
 
 	failing atomic.Bool // the last write of a tail failed
 
+	lost lost
+
 	endsTime time.Time    // of the hint; before it files are as the hint says
 	hints    atomic.Int64 // queues loaded by it
 
