@@ -212,27 +212,28 @@ func (f *planField) value(v reflect.Value) reflect.Value {
 // not parse where it must, is a *FieldError. Of a key that is there twice the last counts, as in Java's map.
 func (p *Plan) Bind(c *Command, dst any) error {
 	v := reflect.ValueOf(dst).Elem()
-	var seen uint64
+	var seen, bad uint64
 	for i := range c.Fields {
 		n, ok := p.find(c.Fields[i].Key)
 		if !ok {
 			continue
 		}
 		f, text := &p.fields[n], c.Fields[i].Value
-		if text == "" && f.kind != kindString {
-			continue
+		if (seen|bad)>>n&1 != 0 { // there already: this one takes its place, whatever it is
+			f.value(v).SetZero()
+			seen &^= 1 << n
+			bad &^= 1 << n
 		}
-		if !f.set(f.value(v), text) {
-			if (p.required|p.strict)>>n&1 == 0 && len(c.Fields[i].Key) > 1 {
-				continue
-			}
-			want := "an int"
-			if f.kind == kindInt64 || f.kind == kindOptInt64 {
-				want = "a long"
-			}
-			return &FieldError{Key: c.Fields[i].Key, Value: text, Want: want}
+		switch {
+		case text == "" && f.kind != kindString:
+		case f.set(f.value(v), text):
+			seen |= 1 << n
+		case (p.required|p.strict)>>n&1 != 0 || len(c.Fields[i].Key) == 1:
+			bad |= 1 << n
 		}
-		seen |= 1 << n
+	}
+	if bad != 0 {
+		return p.badField(c, bad)
 	}
 	if missing := p.required &^ seen; missing != 0 {
 		for n := range p.fields {
@@ -246,6 +247,23 @@ func (p *Plan) Bind(c *Command, dst any) error {
 		}
 	}
 	return nil
+}
+
+// badField makes the error of the fields in bad, whose last texts do not parse; of several the first in the request.
+func (p *Plan) badField(c *Command, bad uint64) *FieldError {
+	var e *FieldError
+	for i := len(c.Fields) - 1; i >= 0; i-- {
+		n, ok := p.find(c.Fields[i].Key)
+		if !ok || bad>>n&1 == 0 {
+			continue
+		}
+		bad &^= 1 << n
+		e = &FieldError{Key: c.Fields[i].Key, Value: c.Fields[i].Value, Want: "an int"}
+		if kind := p.fields[n].kind; kind == kindInt64 || kind == kindOptInt64 {
+			e.Want = "a long"
+		}
+	}
+	return e
 }
 
 // set writes text to the field v. False: it is not a number of the field's type.

@@ -159,6 +159,49 @@ func TestBindMissing(t *testing.T) {
 	}
 }
 
+// TestBindDuplicates: of a key that is there more than once the last counts, whatever the others were.
+func TestBindDuplicates(t *testing.T) {
+	type asking struct {
+		Topic   string
+		QueueId int32 `rmq:",required"`
+		Offset  int64
+		Flag    Optional[int32] `rmq:",f"`
+	}
+	field := func(pairs ...string) (fields []Field) {
+		for i := 0; i < len(pairs); i += 2 {
+			fields = append(fields, Field{pairs[i], pairs[i+1]})
+		}
+		return fields
+	}
+	for name, tt := range map[string]struct {
+		fields []Field
+		want   asking
+		err    string
+	}{
+		"good after bad":         {field("queueId", "x", "queueId", "1"), asking{QueueId: 1}, ""},
+		"good after empty":       {field("queueId", "", "queueId", "1"), asking{QueueId: 1}, ""},
+		"good after good":        {field("queueId", "2", "topic", "A", "queueId", "1", "topic", "B"), asking{QueueId: 1, Topic: "B"}, ""},
+		"bad after good":         {field("queueId", "1", "queueId", "x"), asking{}, "header field queueId: x is not an int"},
+		"empty after good":       {field("queueId", "1", "queueId", ""), asking{}, "header field queueId is missing"},
+		"optional bad at last":   {field("queueId", "1", "offset", "5", "offset", "x"), asking{QueueId: 1}, ""},
+		"short form bad at last": {field("queueId", "1", "f", "5", "f", "x"), asking{}, "header field f: x is not an int"},
+		"short form good":        {field("queueId", "1", "f", "x", "f", "5"), asking{QueueId: 1, Flag: Some[int32](5)}, ""},
+		"the first of two bad":   {field("queueId", "1", "f", "x", "queueId", "y", "f", "z"), asking{}, "header field queueId: y is not an int"},
+	} {
+		var got asking
+		err := PlanFor(&got).Bind(&Command{Fields: tt.fields}, &got)
+		if tt.err != "" {
+			if err == nil || err.Error() != tt.err {
+				t.Errorf("%s: error %v, want %s", name, err, tt.err)
+			}
+			continue
+		}
+		if err != nil || got != tt.want {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
 func TestPlanForPanics(t *testing.T) {
 	for name, v := range map[string]any{
 		"nil": nil, "no pointer": numbersHeader{}, "a type": &struct{ F float32 }{}, "hidden": &struct{ f string }{},
