@@ -41,7 +41,7 @@ func New(clock func() time.Time) *Table {
 }
 
 // Lock tries to lock queues for a client of a group, refreshes those that it holds already, and returns the
-// ones that are the client's now, in the order asked.
+// ones that are the client's now, each once, in the order asked.
 func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 	now := t.clock()
 	held := make([]Queue, 0, len(queues))
@@ -56,7 +56,12 @@ func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 		g = make(map[Queue]holder)
 		t.mu.groups[group] = g
 	}
+	seen := make(map[Queue]struct{}, len(queues))
 	for _, q := range queues {
+		if _, twice := seen[q]; twice {
+			continue
+		}
+		seen[q] = struct{}{}
 		h, taken := g[q]
 		if taken && h.clientId != clientId && now.Sub(h.since) <= Lifetime {
 			continue

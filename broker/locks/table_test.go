@@ -34,6 +34,7 @@ func TestLock(t *testing.T) {
 	step("free queues", "G", "c1", queues(0, 1), queues(0, 1))
 	step("one is taken", "G", "c2", queues(1, 2), queues(2))
 	step("another group", "H", "c2", queues(0, 1), queues(0, 1))
+	step("asked twice", "I", "c1", queues(0, 1, 0, 0), queues(0, 1))
 	step("again", "G", "c1", queues(0, 1, 2), queues(0, 1))
 
 	c.now = c.now.Add(Lifetime) // not yet over: 4.9.8 compares with >
