@@ -262,17 +262,38 @@ func readFields(it *jsoniter.Iterator, c *Command) {
 	})
 }
 
-// readInt reads an int32 given as a number or as a string; null is 0.
+// readInt reads an int32 as fastjson does: a number, whose fraction is dropped, a number as a string, true and false
+// for 1 and 0, and 0 for null and the empty string.
 func readInt(it *jsoniter.Iterator) int32 {
+	kind := it.WhatIsNext()
 	text, ok := readText(it)
 	if !ok {
 		return 0
 	}
-	n, ok := parseInt(text, 32)
-	if !ok {
-		it.ReportError("command", fmt.Sprintf("%.40q is not an int", text))
+	if n, ok := parseInt(text, 32); ok {
+		return int32(n)
 	}
-	return int32(n)
+	switch kind {
+	case jsoniter.NumberValue:
+		if f, err := strconv.ParseFloat(text, 64); err == nil && f > math.MinInt32-1 && f < math.MaxInt32+1 {
+			return int32(f)
+		}
+	case jsoniter.StringValue:
+		if text == "" || text == "null" {
+			return 0
+		}
+		whole, fraction, _ := strings.Cut(text, ".")
+		if n, ok := parseInt(whole, 32); ok && fraction != "" && strings.Trim(fraction, "0") == "" {
+			return int32(n)
+		}
+	case jsoniter.BoolValue:
+		if text == "true" {
+			return 1
+		}
+		return 0
+	}
+	it.ReportError("command", fmt.Sprintf("%.40q is not an int", text))
+	return 0
 }
 
 // readText reads a value of any type as text. False: it is null.

@@ -21,6 +21,8 @@ func TestDecodeJSON(t *testing.T) {
 		"language unknown": {`{"language":"COBOL"}`, Command{Language: Other}},
 		"language missing": {`{"language":null,"remark":null,"opaque":null,"extFields":null}`, Command{}},
 		"numbers as text":  {`{"code":"105","opaque":"-7"}`, Command{Code: 105, Opaque: -7}},
+		"fractions":        {`{"code":10.0,"opaque":-10.7,"flag":1e1,"version":"409.0"}`, Command{Code: 10, Opaque: -10, Flag: 10, Version: 409}},
+		"odd numbers":      {`{"code":"","opaque":"null","flag":true,"version":false}`, Command{Flag: 1}},
 		"lower case type":  {`{"serializeTypeCurrentRPC":"json","code":1}`, Command{Code: 1}},
 		"extremes":         {`{"opaque":-2147483648,"flag":2147483647}`, Command{Opaque: -2147483648, Flag: 2147483647}},
 		"bare keys":        {`{code:1,'flag':2}`, Command{Code: 1, Flag: 2}},
@@ -49,7 +51,7 @@ func TestDecodeJSON(t *testing.T) {
 func TestDecodeJSONRefuses(t *testing.T) {
 	for _, header := range []string{
 		``, ` `, `null`, `[]`, `"x"`, `1`, `{`, `{"code"}`, `{"code":}`, `{"code":1`, `{"code":1}}`, `{"code":1} x`, `{"code":2147483648}`,
-		`{"code":-2147483649}`, `{"code":"x"}`, `{"code":"` + strings.Repeat("x", 10000) + `"}`, `{"code":` + strings.Repeat("x", 10000) + `}`, `{"code":1e}`, `{"extFields":[]}`, `{"extFields":"x"}`, `{"extFields":1}`, `{"extFields":{"a":"b"`,
+		`{"code":-2147483649}`, `{"code":"x"}`, `{"code":"10.7"}`, `{"code":"1e1"}`, `{"code":" 7"}`, `{"code":"10."}`, `{"code":[5]}`, `{"code":{}}`, `{"code":3e9}`, `{"code":"` + strings.Repeat("x", 10000) + `"}`, `{"code":` + strings.Repeat("x", 10000) + `}`, `{"code":1e}`, `{"extFields":[]}`, `{"extFields":"x"}`, `{"extFields":1}`, `{"extFields":{"a":"b"`,
 		`{"extFields":{"a"}}`, `{"remark":"`, `{"remark":"\`, `{"remark":"\u12"}`, `{"remark":"\uZZZZ"}`, `{"remark":"\q"}`,
 		`{"code":1,"x":` + strings.Repeat("{", 40) + `"a":1` + strings.Repeat("}:1", 39) + `}}`,
 		strings.Repeat(`{"x":`, 100000), `{"x":` + strings.Repeat("[", 100000),
