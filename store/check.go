@@ -68,6 +68,8 @@ func (c *Config) announce(log *slog.Logger) {
 		reason string
 	}{
 		{"transientStorePoolEnable", c.TransientStorePoolEnable, "messages are written to the page cache at once, which promises more"},
+		{"fastFailIfNoBufferInStorePool", c.FastFailIfNoBufferInStorePool, "there is no pool of buffers that could be empty"},
+		{"flushCommitLogTimed", !c.FlushCommitLogTimed, "the log is flushed flushIntervalCommitLog after the first message that is not durable, whoever comes meanwhile"},
 		{"warmMapedFileEnable", c.WarmMapedFileEnable, "nothing is written through a mapping"},
 		{"duplicationEnable", c.DuplicationEnable, "the official broker does not use it either"},
 		{"debugLockEnable", c.DebugLockEnable, "stacks are to be had by signal"},
