@@ -9,6 +9,15 @@ import (
 	"rocketd/store/vfs"
 )
 
+func zero(mem *vfs.Mem, name string, at, size int64) error {
+	f, err := mem.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Zero(at, size)
+}
+
 // TestDamagedQueueFiles: a queue whose files can't be right is made again from the log, whole, and the others stay as they
 // are. It says so.
 func TestDamagedQueueFiles(t *testing.T) {
@@ -28,6 +37,8 @@ func TestDamagedQueueFiles(t *testing.T) {
 		"one in the middle is missing": func(mem *vfs.Mem) error { return mem.Remove(file(1)) },
 		"one is short":                 func(mem *vfs.Mem) error { return truncate(mem, file(2), 500) },
 		"the first is short":           func(mem *vfs.Mem) error { return truncate(mem, file(0), 20) },
+		"a hole in the last":           func(mem *vfs.Mem) error { return zero(mem, file(len(entries)-1), 200, 300) },
+		"a hole at the last's head":    func(mem *vfs.Mem) error { return zero(mem, file(len(entries)-1), 0, 300) },
 		"the last is long":             func(mem *vfs.Mem) error { return truncate(mem, file(len(entries)-1), 1020) },
 	} {
 		for _, crashed := range []bool{false, true} {

@@ -40,6 +40,13 @@ func (s *Store) recover(crashed bool) error {
 	if err := s.lowerCheckpoint(from); err != nil {
 		return err
 	}
+	durable := int64(math.MaxInt64)
+	if crashed {
+		durable = from
+	}
+	if err := s.queues.RemoveHoles(durable); err != nil {
+		return err
+	}
 	if crashed {
 		if err := s.cutDerived(from); err != nil {
 			return err

@@ -6,6 +6,9 @@ import (
 	"sync/atomic"
 )
 
+// holeAhead is how far behind a queue's end an entry is looked for: some damaged pages.
+const holeAhead = 64 << 10
+
 // Name names a queue.
 type Name struct {
 	Topic   string
@@ -18,6 +21,7 @@ type lost struct {
 	mu    sync.Mutex
 	names map[Name]error // the queues given up
 	odd   map[*Queue]error
+	holes map[*Queue]int64 // by the commit-log offset of the first entry behind a hole
 }
 
 // oddSize notes a file of another size than the configured one. When no file has that, the configuration is wrong.
@@ -80,4 +84,46 @@ func (t *Table) Lost() map[Name]bool {
 		names[n] = true
 	}
 	return names
+}
+
+// noteHole looks for an entry behind place end in the file that begins with entry start; end has none. The caller has q.mu.
+func (q *Queue) noteHole(start, end int64) error {
+	size := min((start+q.table.perFile-end)*EntrySize, holeAhead)
+	if size <= 0 {
+		return nil
+	}
+	b, err := q.readFile(nil, end, int(size))
+	if err != nil {
+		return err
+	}
+	for ; len(b) >= EntrySize; b = b[EntrySize:] {
+		if e := Decode(b); e.valid() && !e.IsBlank() {
+			l := &q.table.lost
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.holes == nil {
+				l.holes = make(map[*Queue]int64)
+			}
+			l.holes[q] = e.PhyOffset
+			return nil
+		}
+	}
+	return nil
+}
+
+// RemoveHoles removes the queues in which Recover has found an entry of a record before a commit-log offset behind a hole: up
+// to there nothing may lack, so the hole is a damage. See Lost.
+func (t *Table) RemoveHoles(before int64) error {
+	t.lost.mu.Lock()
+	holes := t.lost.holes
+	t.lost.holes = nil
+	t.lost.mu.Unlock()
+	for q, phyOffset := range holes {
+		if phyOffset < before {
+			if err := t.remove(q, fmt.Errorf("consumequeue: %s has a hole before the entry of the record at %d", t.dir(q), phyOffset)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

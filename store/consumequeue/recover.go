@@ -57,7 +57,13 @@ func (q *Queue) recover() error {
 					return err
 				}
 			}
+			if err := q.noteHole(start, end); err != nil {
+				return err
+			}
 			return q.endAtLocked(end)
+		}
+		if err := q.noteHole(start, start); err != nil {
+			return err
 		}
 		start -= q.table.perFile
 	}
