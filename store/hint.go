@@ -99,7 +99,8 @@ func (s *Store) readHint(crashed bool, lockTime int64) hint {
 // checkpoint: a broker that is killed before its first checkpoint starts as quickly again. What recovery and this session
 // write into the queues' files shows by their times.
 func (s *Store) restampHint(h hint) {
-	if h == nil || s.checkpoint.dispatched < 0 || uint64(s.checkpoint.dispatched) != h.uint64(72+3*8) {
+	known := s.queues.Hinted()
+	if known == 0 || s.checkpoint.dispatched < 0 || uint64(s.checkpoint.dispatched) != h.uint64(72+3*8) {
 		return
 	}
 	s.encodeHint(h[:0], h.uint64(8), s.hint.lockTime, s.checkpoint)
@@ -113,7 +114,7 @@ func (s *Store) restampHint(h hint) {
 		s.o.Log.Warn("the hint of the queues' ends could not be changed", "error", err)
 		return
 	}
-	s.hint.written, s.hint.of = true, s.checkpoint
+	s.hint.written, s.hint.of = known >= s.queues.Len()/10*9, s.checkpoint // else Start writes a better one
 }
 
 func readHintFile(fsys vfs.FS, name string) ([]byte, error) {

@@ -177,6 +177,7 @@ func (t *Table) hinted(topic string, e ends) bool {
 	q.min.Store(first + e.expired)
 	q.max.Store(q.written)
 	q.known = true
+	t.lost.sized.Store(true)
 	t.hints.Add(1)
 	return true
 }
