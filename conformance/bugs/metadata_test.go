@@ -21,9 +21,9 @@ var damages = map[string]func([]byte) []byte{
 	"zeros":      func(b []byte) []byte { return make([]byte, len(b)) },
 }
 
-// H29 (#9328, #3401, #6096, #1498): with a broken metadata file the .bak counts. The official server does the same for all
-// damages here but zeros and nothing at all, which it takes for an empty file. With the .bak broken too it does not start;
-// rocketd starts, says so loudly, and the messages are there.
+// H29 (#9328, #3401, #6096, #1498): with a broken metadata file the .bak counts. The official server does the same;
+// zeros, and both files broken, which keeps it from starting, are tried with rocketd only: that starts, says so loudly, and
+// the messages are there.
 func TestBrokenMetadata(t *testing.T) {
 	t.Parallel()
 	c := target.Start(t, target.Options{})

@@ -176,13 +176,6 @@ func until(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// onlyRocketd skips a test on the official server, for a reason that COMPATIBILITY.md tells.
-func onlyRocketd(t *testing.T, why string) {
-	if official() {
-		t.Skip("the official server differs: " + why)
-	}
-}
-
 var hasIPv6 = sync.OnceValue(func() bool {
 	l, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {
