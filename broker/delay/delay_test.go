@@ -125,6 +125,11 @@ func (s *fakeStore) bodies() (all []string) {
 
 func open(t *testing.T, s *fakeStore, path string, clock func() time.Time) *Delay {
 	t.Helper()
+	return openOn(t, s, path, clock)
+}
+
+func openOn(t *testing.T, s Store, path string, clock func() time.Time) *Delay {
+	t.Helper()
 	levels, err := ParseLevels(official)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +195,7 @@ func TestClockMovedBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore()
 		now := time.Now()
-		s.wait(2, now.Add(5*time.Second+time.Millisecond), "more than one delay ahead", properties("T", 0))
+		s.wait(2, now.Add(5*time.Second+storeAhead*time.Millisecond+time.Millisecond), "more than one delay ahead", properties("T", 0))
 		s.wait(3, now.Add(10*time.Second), "one delay ahead", properties("T", 0))
 		d := open(t, s, path, time.Now)
 		d.Start()

@@ -129,7 +129,6 @@ func (l *level) guardedTurn() (wait time.Duration) {
 
 // turn delivers what is due, at most one run, and returns how long to wait before the next turn.
 func (l *level) turn() time.Duration {
-	now := l.d.o.Clock()
 	next, wait, used, size := l.offset.Load(), again, 0, 0
 	for used < l.runSize() && size < runBytes {
 		e, ok := l.d.o.Store.Entry(message.TopicSchedule, l.queueId, next)
@@ -140,7 +139,8 @@ func (l *level) turn() time.Duration {
 			}
 			break
 		}
-		if wait = l.countdown(now, e.TagsCode); wait > 0 {
+		// The clock is read after the entry: to an older time a message that has just been stored looks too far ahead.
+		if wait = l.countdown(l.d.o.Clock(), e.TagsCode); wait > 0 {
 			break
 		}
 		m, err := l.d.o.Store.Message(e.PhyOffset)
@@ -198,11 +198,15 @@ func (l *level) miss(at int64) (to int64, moved bool, wait time.Duration) {
 	return at, false, retryAfter
 }
 
+// storeAhead is how far store times may be ahead of the clock: they do not follow one that steps back by so much.
+const storeAhead = 1000
+
 // countdown is how long until an entry is due; again when it is. A due time more than one whole delay ahead
-// means that the clock was moved back: the message is due, as in 4.9.8.
+// means that the clock was moved back: the message is due, as in 4.9.8. Not so when its store time was ahead, which 4.9.8 does
+// not have: it would be delivered at once.
 func (l *level) countdown(now time.Time, deliverTime int64) time.Duration {
 	millis := now.UnixMilli()
-	if deliverTime <= millis || deliverTime > millis+l.d.o.Levels.Delay(l.n) {
+	if deliverTime <= millis || deliverTime > millis+l.d.o.Levels.Delay(l.n)+storeAhead {
 		return again
 	}
 	return min(time.UnixMilli(deliverTime).Sub(now), longestWait)
