@@ -96,7 +96,7 @@ func (b *Broker) checkSend(r *sendRun, s *sending) *topics.Config {
 		r.refuse(s, protocol.NoPermission, "the broker["+cfg.BrokerIP1+"] sending message is forbidden")
 		return nil
 	}
-	if !ok { // a topic in the table has a valid name
+	if !ok || !topics.IsLegal(req.Topic) { // what the table has is otherwise valid
 		if err := topics.Validate(req.Topic); err != nil {
 			r.refuse(s, protocol.SystemError, err.Error())
 			return nil

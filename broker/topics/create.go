@@ -13,10 +13,13 @@ const (
 // addSystem puts the topics that every broker has into the table (spec/message-format.md section 9). Three of them are
 // named after the broker and its cluster, which may be called what no topic may: 4.9.8 keeps these too, and makes
 // folders of their names.
+//
+// A broker or a cluster may have a name that no topic may have, such as a host name with dots. The official broker
+// registers a topic of it all the same, which tools look for in the routes; sends to it are refused, there and here.
 func (t *Table) addSystem() {
 	add := func(topic string, queues, perm int32) {
 		t.system[topic] = true
-		if !IsLegal(topic) {
+		if !isFolder(topic) {
 			return
 		}
 		t.set(&Config{TopicName: topic, ReadQueueNums: queues, WriteQueueNums: queues, Perm: perm, TopicFilterType: SingleTag})

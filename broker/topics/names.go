@@ -67,8 +67,14 @@ func Validate(topic string) error {
 	return nil
 }
 
-// IsLegal tells whether topic is not empty and has none but the characters that a topic's name may have. Every
-// topic in the table is legal; a retry topic may be longer than Validate allows.
+// isFolder tells whether topic can be a folder of its own below the consume queues.
+func isFolder(topic string) bool {
+	return topic != "" && topic != "." && topic != ".." && !strings.ContainsAny(topic, "/\x00")
+}
+
+// IsLegal tells whether topic is not empty and has none but the characters that a topic's name may have. The topics
+// of the table are legal, those of the broker's and the cluster's name perhaps aside; a retry topic may be longer than
+// Validate allows.
 func IsLegal(topic string) bool {
 	for i := 0; i < len(topic); i++ {
 		if !legal[topic[i]] {
