@@ -30,6 +30,7 @@ func TestFailedFsync(t *testing.T) {
 		if err := s.log.Flush(); err != nil {
 			t.Fatal(err)
 		}
+		waitFor(t, "dispatch of what is durable", func() bool { return s.DispatchBehind() == 0 })
 		before := len(readable(t, s))
 		fsys.SetInject(func(o vfs.Op) error {
 			if o.Kind == vfs.OpSync && strings.Contains(o.Name, "commitlog") {
