@@ -154,6 +154,7 @@ func (s *Store) load(crashed bool, h hint) (err error) {
 		Dir:                            cfg.logDir(),
 		Aside:                          s.path("damaged"),
 		FileSize:                       int64(cfg.MappedFileSizeCommitLog),
+		Crashed:                        crashed,
 		Clock:                          s.o.Clock,
 		Log:                            s.o.Log,
 		SyncFlush:                      cfg.FlushDiskType == SyncFlush,

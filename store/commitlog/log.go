@@ -26,6 +26,8 @@
 //     after a power failure they are what was never flushed, after a damage of the disk what was.
 //  6. The first Append makes what lies behind the end zeros, durably, before it writes: else what the scan has
 //     refused could look valid to a later one once the bytes before it are mended.
+//
+// After a crash a last record that ends in zeros is not believed either: see torn.
 package commitlog
 
 import (
@@ -48,6 +50,7 @@ type Options struct {
 	Dir      string // folder of the files
 	Aside    string // where records behind the end are kept, a dash and the end's offset follow; "": damaged beside Dir
 	FileSize int64  // bytes of each file (mappedFileSizeCommitLog)
+	Crashed  bool   // the process that wrote last was not stopped in order: its last record may be torn
 	Clock    func() time.Time
 	Log      *slog.Logger
 	// SyncFlush: what is appended becomes visible (ConfirmOffset) only when it is durable.

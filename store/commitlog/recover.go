@@ -90,6 +90,13 @@ func (r *recovery) file(f *segment.File) (more bool, err error) {
 			return false, err
 		}
 		need, done, err := eachRecord(b, r.end, r.crc, func(at int64, record message.Record) error {
+			if r.log.o.Crashed && torn(record) {
+				if last, err := nothingAt(f, at+int64(record.Size())); err != nil {
+					return err
+				} else if last {
+					return errTorn
+				}
+			}
 			r.last = record.StoreTimestamp()
 			return r.each(at, record)
 		})
@@ -103,6 +110,9 @@ func (r *recovery) file(f *segment.File) (more bool, err error) {
 			if need > len(r.buf) {
 				r.buf = make([]byte, need)
 			}
+		case errors.Is(err, errTorn):
+			r.cause = errTorn
+			return false, nil
 		case errors.As(err, new(*callError)):
 			return false, errors.Unwrap(err)
 		default:
