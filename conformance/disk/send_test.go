@@ -169,7 +169,7 @@ func (s *sender) everyKind(topic string, queues, n int) {
 	for i := range 3 {
 		s.message(q(), strings.Repeat(string(rune('A'+i)), 30_000), "KEYS", fmt.Sprintf("large-%d-%d", s.era, i))
 	}
-	bare := s.message(q(), fmt.Sprintf("no properties %d %s", s.era, topic))
+	bare := s.message(q(), fmt.Sprintf("no properties %d %d %s", s.era, s.made, topic))
 	bare.frame.Set("i", "")
 	bare.messages[0].properties = parsed("")
 	s.longest(q(), 0)
