@@ -117,7 +117,8 @@ func (c *checker) contents() {
 			case s.Outcome == Refused:
 				c.v.fault(RefusedStored, "%s offset %d: %s, refused with %d", p, offset, r.Attempt, s.Code)
 			case s.Digest != r.Digest:
-				c.v.fault(Wrong, "%s offset %d: the content of %s is another", p, offset, r.Attempt)
+				c.v.fault(Wrong, "%s offset %d: the content of %s (%s) is another: body %t, properties %t", p, offset, r.Attempt, s.Outcome,
+					s.Digest.Body != r.Digest.Body, s.Digest.Properties != r.Digest.Properties)
 			}
 			if s.Level > 0 && s.Place == p {
 				c.copies[r.Attempt] = append(c.copies[r.Attempt], r)
@@ -227,7 +228,8 @@ func (c *checker) delayed() {
 		c.v.Counts.CopiesAgain += len(copies) - 1
 		for i, r := range copies {
 			if due := waiting.StoreTimestamp + s.Delay.Milliseconds(); r.StoreTimestamp < due {
-				c.v.fault(Early, "%s: %s was delivered %d ms too early", s.Place, a, due-r.StoreTimestamp)
+				c.v.fault(Early, "%s: %s (%s) waited from %d on for %s and was delivered %d ms too early, to %d", s.Place, a, s.Outcome,
+					waiting.StoreTimestamp, s.Delay, due-r.StoreTimestamp, r.Offset)
 			}
 			if i > 0 && !c.killedBetween(copies[i-1].StoreTimestamp, r.StoreTimestamp) {
 				c.v.fault(CopiedAgain, "%s: %s was delivered to %d and %d", s.Place, a, copies[i-1].Offset, r.Offset)

@@ -17,7 +17,7 @@ const ms = time.Millisecond
 // at is what stands at an offset of a queue: the content of attempt a.
 func at(offset int64, a Attempt, stored int64) Record {
 	n := uint64(a.Message)
-	return Record{Attempt: a, Offset: offset, PhyOffset: 1000*int64(a.Message) + int64(a.Try), StoreTimestamp: stored, Digest: n, Whole: n<<8 + uint64(a.Try)}
+	return Record{Attempt: a, Offset: offset, PhyOffset: 1000*int64(a.Message) + int64(a.Try), StoreTimestamp: stored, Digest: Digest{n, n}, Whole: n<<8 + uint64(a.Try)}
 }
 
 // pulled is a pull from the first of the records on.
@@ -34,7 +34,7 @@ func pulled(p Place, sent, answered time.Duration, end int64, final bool, record
 // time 1500.
 func goodHistory() *History {
 	acknowledged := func(a Attempt, p Place, offset int64, sent, answered time.Duration) *Send {
-		return &Send{Attempt: a, Place: p, Digest: uint64(a.Message), Outcome: Acknowledged, Sent: sent, Answered: answered, Offset: offset,
+		return &Send{Attempt: a, Place: p, Digest: Digest{uint64(a.Message), uint64(a.Message)}, Outcome: Acknowledged, Sent: sent, Answered: answered, Offset: offset,
 			PhyOffset: 1000*int64(a.Message) + int64(a.Try)}
 	}
 	delayed := acknowledged(Attempt{6, 1}, late, 0, 40*ms, 50*ms)
@@ -48,10 +48,10 @@ func goodHistory() *History {
 		Sends: []*Send{
 			acknowledged(Attempt{1, 1}, queue, 0, 10*ms, 20*ms),
 			acknowledged(Attempt{2, 1}, queue, 1, 30*ms, 40*ms),
-			{Attempt: Attempt{3, 1}, Place: queue, Digest: 3, Outcome: Refused, Code: 14, Sent: 40 * ms, Answered: 45 * ms},
-			{Attempt: Attempt{4, 1}, Place: queue, Digest: 4, Sent: 490 * ms},
+			{Attempt: Attempt{3, 1}, Place: queue, Digest: Digest{3, 3}, Outcome: Refused, Code: 14, Sent: 40 * ms, Answered: 45 * ms},
+			{Attempt: Attempt{4, 1}, Place: queue, Digest: Digest{4, 4}, Sent: 490 * ms},
 			acknowledged(Attempt{4, 2}, queue, 3, 600*ms, 610*ms),
-			{Attempt: Attempt{5, 1}, Place: queue, Digest: 5, Sent: 495 * ms},
+			{Attempt: Attempt{5, 1}, Place: queue, Digest: Digest{5, 5}, Sent: 495 * ms},
 			delayed,
 		},
 		Pulls: []*Pull{
@@ -104,7 +104,8 @@ func TestEachRule(t *testing.T) {
 			h.Pulls[4].Records = h.Pulls[4].Records[:1]
 			h.Pulls[4].Max, h.Pulls[5].Max, h.Pulls[5].Asked = 1, 1, 1
 		}, []Rule{Lost, Lost, Beyond, WentBack, WentBack}},
-		{"the body is another", func(h *History) { h.Pulls[5].Records[1].Digest = 99 }, []Rule{Wrong}},
+		{"the body is another", func(h *History) { h.Pulls[5].Records[1].Digest.Body = 99 }, []Rule{Wrong}},
+		{"the properties are others", func(h *History) { h.Pulls[5].Records[1].Digest.Properties++ }, []Rule{Wrong}},
 		{"the checksum is wrong", func(h *History) { h.Pulls[5].Records[1].Damage = "checksum" }, []Rule{Wrong}},
 		{"the answer could not be read", func(h *History) { h.Garbled = []string{"a pull"} }, []Rule{Wrong}},
 		{"another offset than acknowledged", func(h *History) { h.Sends[4].Offset = 2 }, []Rule{Wrong}},
@@ -141,7 +142,7 @@ func TestEachRule(t *testing.T) {
 			h.Pulls[3].Records[0].StoreTimestamp, h.Pulls[7].Records[0].StoreTimestamp = 2049, 2049
 		}, []Rule{Early}},
 		{"delivered twice without a crash", func(h *History) { h.Kills[0].Millis = 1999 }, []Rule{CopiedAgain}},
-		{"delivered otherwise than it waits", func(h *History) { h.Pulls[7].Records[1].Digest++ }, []Rule{Wrong}},
+		{"delivered otherwise than it waits", func(h *History) { h.Pulls[7].Records[1].Digest.Body++ }, []Rule{Wrong}},
 		{"committed beyond the end", func(h *History) { h.Standings[0].Max = 0 }, []Rule{CommitBeyond}},
 		{"committed by nobody", func(h *History) { h.Standings[0].Committed = 3 }, []Rule{CommitFalse}},
 		{"committed later", func(h *History) { h.Standings[0] = Standing{queue, true, 2, 3, 150 * ms} }, []Rule{CommitFalse}},

@@ -69,6 +69,9 @@ func TestCrash(t *testing.T) {
 // modes are the kinds of runs. A JVM needs seconds to start and then to become quick, so it lives longer.
 func modes(kind target.Kind, long bool) []Settings {
 	s := Settings{Life: [2]time.Duration{100 * time.Millisecond, 900 * time.Millisecond}, Start: 250 * time.Millisecond, Rate: 2000, LargestBody: 100_000}
+	if long { // both servers save consumer and delay offsets 10 s after their start for the first time
+		s.Outlast = 12 * time.Second
+	}
 	if kind == target.Official {
 		s.Life[1], s.Start = 2*time.Second, 5*time.Second
 	}

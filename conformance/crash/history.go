@@ -29,6 +29,9 @@ func parseAttempt(text string) (a Attempt, err error) {
 	return a, err
 }
 
+// Digest stands for the content of a message: hashes of its body and of the properties that its sender gave it.
+type Digest struct{ Body, Properties uint64 }
+
 // Outcome is what the sender of an attempt knows.
 type Outcome int
 
@@ -41,13 +44,18 @@ const (
 	Refused
 )
 
+// String is the outcome as it stands in a violation.
+func (o Outcome) String() string {
+	return [...]string{"unanswered", "acknowledged", "uncertain", "refused"}[o]
+}
+
 // Send is one attempt.
 type Send struct {
 	Attempt
 	Place  Place         // of the message; one that is delayed waits elsewhere
 	Level  int           // delay level; 0: not delayed
 	Delay  time.Duration // of the level
-	Digest uint64        // of the content
+	Digest Digest        // of the content
 	Code   int           // of the answer
 
 	Outcome        Outcome
@@ -70,7 +78,7 @@ type Record struct {
 	Offset         int64
 	PhyOffset      int64
 	StoreTimestamp int64  // ms
-	Digest         uint64 // of the content
+	Digest         Digest // of the content
 	Whole          uint64 // of all its bytes
 	Damage         string // what is wrong with the record in itself; "": nothing
 }

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"rocketd/conformance/wire"
@@ -22,14 +23,14 @@ type content struct {
 var seed = maphash.MakeSeed()
 
 // digest is a hash of what must come back.
-func (c *content) digest() uint64 {
+func (c *content) digest() Digest {
 	var h maphash.Hash
 	h.SetSeed(seed)
-	for _, part := range [][]byte{c.body, []byte(c.tags), []byte(c.keys), []byte(c.note)} {
+	for _, part := range []string{c.tags, c.keys, c.note} {
 		_, _ = h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(part))))
-		_, _ = h.Write(part)
+		_, _ = h.WriteString(part)
 	}
-	return h.Sum64()
+	return Digest{Body: maphash.Bytes(seed, c.body), Properties: h.Sum64()}
 }
 
 // newContent makes a message of one of the sizes that occur: mostly some bytes, rarely nothing or a lot.
@@ -51,6 +52,9 @@ func newContent(rng *rand.Rand, n, largest int) content {
 		body[i] = byte(rng.Uint32())
 	}
 	c := content{body: body, tags: "Tag" + strconv.Itoa(n%3), note: fmt.Sprintf("%x", rng.Uint64()), noWait: rng.IntN(5) == 0}
+	if rng.IntN(8) == 0 { // properties of a page and more
+		c.note += strings.Repeat("-", rng.IntN(6000)) + "!"
+	}
 	if n%2 == 0 {
 		c.keys = fmt.Sprintf("key-%d even", n)
 	}

@@ -19,6 +19,7 @@ type Settings struct {
 	Small       bool   // small files, which roll often, and short intervals; else the defaults of both servers
 	Kills       int
 	Life        [2]time.Duration // how long the broker serves before it is killed: at least, at most
+	Outlast     time.Duration    // one life in the middle lasts as long; 0: none does
 	Start       time.Duration    // a kill during a start comes within this time
 	Rate        int              // messages or batches a second, at most
 	LargestBody int
@@ -145,8 +146,12 @@ func (r *run) makeTopics(ctx context.Context) error {
 
 // kills kills the broker, each time after some work; some starts are killed too.
 func (r *run) kills(ctx context.Context) error {
+	outlasted := false
 	for left := r.s.Kills; left > 0; {
 		life := r.s.Life[0] + time.Duration(r.rng.Int64N(int64(r.s.Life[1]-r.s.Life[0])))
+		if left <= r.s.Kills/2 && !outlasted {
+			life, outlasted = max(life, r.s.Outlast), true
+		}
 		if !pause(ctx, life) {
 			return ctx.Err()
 		}
