@@ -5,6 +5,7 @@ package disk
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -81,6 +82,9 @@ func selected(t *testing.T) target.Kind {
 // newTurns starts the first server on a new directory.
 func newTurns(t *testing.T, eras []*era, conf map[string]string, scale int) *turns {
 	t.Helper()
+	if os.Getenv("CONFORMANCE_SKIP_JAVA") == "1" {
+		t.Skip("CONFORMANCE_SKIP_JAVA=1: THE WAY FROM AND TO THE OFFICIAL BROKER IS NOT TESTED")
+	}
 	all := map[string]string{"mappedFileSizeConsumeQueue": "6000000"}
 	maps.Copy(all, transactions)
 	maps.Copy(all, conf)
