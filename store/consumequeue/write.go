@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+
+	"rocketd/store/vfs"
 )
 
 // zeroStep is how much is read and zeroed at a time behind the end of a queue: a page, as a file of many queues has
@@ -65,16 +67,17 @@ func (t *Table) createFile(q *Queue, start int64) error {
 		return fmt.Errorf("consumequeue: %w", err)
 	}
 	name := t.path(q, start)
-	f, err := t.fs.Create(name)
-	if errors.Is(err, fs.ErrExist) {
-		f, err = t.fs.Open(name) // left by a creation that failed half way
+	size := t.perFile * EntrySize
+	f, err := vfs.CreateSized(t.fs, name, size)
+	if errors.Is(err, fs.ErrExist) { // left by a creation that failed half way
+		if f, err = t.fs.Open(name); err == nil {
+			if err = f.Truncate(size); err != nil {
+				f.Close()
+			}
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("consumequeue: %w", err)
-	}
-	if err := f.Truncate(t.perFile * EntrySize); err != nil {
-		f.Close()
-		return fmt.Errorf("consumequeue: giving %s its length: %w", name, err)
+		return fmt.Errorf("consumequeue: making %s: %w", name, err)
 	}
 	t.files.put(q, start, f)
 	t.addDirs(q)

@@ -228,17 +228,12 @@ func (x *Index) create(last *file) (*file, error) {
 			continue
 		}
 		f := &file{name: name, path: path.Join(x.dir, name)}
-		out, err := x.fs.Create(f.path)
+		out, err := vfs.CreateSized(x.fs, f.path, x.fileSize())
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("index: %w", err)
-		}
-		if err := out.Truncate(x.fileSize()); err != nil {
-			out.Close()
-			_ = x.fs.Remove(f.path)
-			return nil, fmt.Errorf("index: giving %s its length: %w", f.path, err)
+			return nil, fmt.Errorf("index: making %s: %w", f.path, err)
 		}
 		f.header.count = 1
 		if last != nil {

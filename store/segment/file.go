@@ -66,14 +66,14 @@ type File struct {
 // creation that did not succeed, or lies behind the end of the data: it is emptied.
 func Create(fsys vfs.FS, dir string, start, size int64) (*File, error) {
 	name := path.Join(dir, Name(start))
-	file, err := fsys.Create(name)
+	file, err := vfs.CreateSized(fsys, name, size)
 	if errors.Is(err, fs.ErrExist) {
 		if file, err = fsys.Open(name); err == nil {
 			err = file.Truncate(0)
 		}
-	}
-	if err == nil {
-		err = file.Truncate(size)
+		if err == nil {
+			err = file.Truncate(size)
+		}
 	}
 	if err == nil {
 		err = file.Sync() // the size
