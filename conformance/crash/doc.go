@@ -22,7 +22,7 @@
 // queue offset, so the order of all operations on a queue is known, and each rule is a comparison along it.
 //
 //	go test -tags conformance ./conformance/crash                            10 kills
-//	CONFORMANCE_LONG=1 go test -tags conformance ./conformance/crash         208 kills; 32 of the official server
+//	CONFORMANCE_LONG=1 go test -tags conformance ./conformance/crash         208 kills; 64 of the official server
 //	… -args -kills 400 -report FILE -seed 7                                  more kills, the result as a table
 //
 // CONFORMANCE_TARGET=official does the same to the official server. The rules have tests of their own, with histories made
