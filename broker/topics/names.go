@@ -1,6 +1,10 @@
 package topics
 
-import "strings"
+import (
+	"strings"
+
+	"rocketd/protocol/message"
+)
 
 // Names of topics that the server itself knows (spec/message-format.md section 9).
 const (
@@ -20,7 +24,7 @@ const (
 )
 
 // MaxLength is the longest topic name in bytes, as TopicValidator of 4.9.8.
-const MaxLength = 127
+const MaxLength = message.MaxTopicLength
 
 // MaxQueues is the most read or write queues that a topic may be given. 4.9.8 takes any number, and then builds
 // answers and clients' tables of that size.
@@ -39,33 +43,15 @@ const (
 	FlagUnitSub int32 = 2
 )
 
-// NameError is why a topic may not have a name, in the official words: the remark of the answer.
-type NameError string
-
-// Error implements error.
-func (e NameError) Error() string { return string(e) }
-
-// Refusals of Validate.
+// Refusals of Validate, in the official words: the remark of the answer.
 const (
-	ErrBlank   NameError = "The specified topic is blank."
-	ErrIllegal NameError = "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
-	ErrTooLong NameError = "The specified topic is longer than topic max length."
+	ErrBlank   = message.ErrTopicBlank
+	ErrIllegal = message.ErrTopicIllegal
+	ErrTooLong = message.ErrTopicTooLong
 )
 
-// Validate tells whether topic may be a topic's name. The checks come in the official order, as
-// TopicValidator#validateTopic of 4.9.8.
-func Validate(topic string) error {
-	if strings.TrimSpace(topic) == "" {
-		return ErrBlank
-	}
-	if !IsLegal(topic) {
-		return ErrIllegal
-	}
-	if len(topic) > MaxLength {
-		return ErrTooLong
-	}
-	return nil
-}
+// Validate tells whether topic may be a topic's name.
+func Validate(topic string) error { return message.ValidateTopic(topic) }
 
 // isFolder tells whether topic can be a folder of its own below the consume queues.
 func isFolder(topic string) bool {
@@ -75,22 +61,7 @@ func isFolder(topic string) bool {
 // IsLegal tells whether topic is not empty and has none but the characters that a topic's name may have. The topics
 // of the table are legal, those of the broker's and the cluster's name perhaps aside; a retry topic may be longer than
 // Validate allows.
-func IsLegal(topic string) bool {
-	for i := 0; i < len(topic); i++ {
-		if !legal[topic[i]] {
-			return false
-		}
-	}
-	return topic != ""
-}
-
-// legal has the bytes that a topic's name may hold.
-var legal = func() (t [256]bool) {
-	for _, c := range "%|_-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" {
-		t[c] = true
-	}
-	return t
-}()
+func IsLegal(topic string) bool { return topic != "" && message.LegalName(topic) }
 
 // SendForbidden tells whether clients may not send to topic (code 16), as TopicValidator#isNotAllowedSendTopic.
 func SendForbidden(topic string) bool {
