@@ -33,10 +33,18 @@ const maxStep = 255
 
 // Filter chooses messages in a Get. Both methods must be cheap and may run at once.
 type Filter interface {
-	// MatchQueue decides by the consume-queue entry alone.
+	// MatchQueue decides by the tagsCode of the consume-queue entry, or of its unit in consumequeue_ext.
 	MatchQueue(tagsCode int64) bool
 	// MatchRecord decides by the record; called only for entries that MatchQueue let pass.
 	MatchRecord(r message.Record) bool
+}
+
+// UnitFilter is a Filter that decides by the unit in consumequeue_ext too.
+type UnitFilter interface {
+	Filter
+	// MatchUnit decides by the store timestamp (ms) and the bit map of an entry's unit, nil when the unit has none; called
+	// only for entries that have a unit and that MatchQueue let pass. bitMap is valid during the call only.
+	MatchUnit(storeTimestamp int64, bitMap []byte) bool
 }
 
 // GetResult is what a Get found.
