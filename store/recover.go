@@ -27,6 +27,7 @@ import (
 //  7. Queue offsets go on from the ends of the queues, their minimums follow the log's.
 func (s *Store) recover(crashed bool) error {
 	began := s.o.Clock()
+	defer s.queues.Summarise()
 	if len(s.log.FileStarts()) == 0 {
 		if err := s.destroyDerived(); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"path"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 const (
@@ -16,6 +17,10 @@ const (
 	// file opened for each message.
 	manyDirty  = 4096
 	someOthers = 1024
+	// newFilesFor is how long a flush makes the files of new queues, of which there is a crowd. Each is made only once, so
+	// it is not put off as the others are: a stop must wait for all that lack, as the official broker begins to dispatch
+	// behind the newest entry of any queue (DefaultMessageStore#start of 4.9.8) and would miss the others' messages.
+	newFilesFor = 500 * time.Millisecond
 	// manySyncs is how many files and folders are synced one by one. More are synced by one call for the whole file
 	// system, where there is one.
 	manySyncs  = 256
@@ -124,7 +129,7 @@ func (t *Table) writeTails(dirty []*Queue, some bool) error {
 	if len(dirty) <= manyDirty {
 		var first error
 		for _, q := range dirty {
-			if _, err := q.write(false); first == nil {
+			if _, err := q.write(false, false); first == nil {
 				first = err
 			}
 		}
@@ -133,11 +138,15 @@ func (t *Table) writeTails(dirty []*Queue, some bool) error {
 	// A failure must not keep the other tails from being written, as inParallel would have it.
 	var (
 		others atomic.Int64
+		late   atomic.Bool
 		mu     sync.Mutex
 		first  error
 	)
+	timer := time.AfterFunc(newFilesFor, func() { late.Store(true) })
+	defer timer.Stop()
 	_ = inParallel(len(dirty), func(i int) error {
-		small, err := dirty[i].write(some && others.Load() >= someOthers)
+		leave := some && others.Load() >= someOthers
+		small, err := dirty[i].write(leave, leave && late.Load())
 		if small {
 			others.Add(1)
 		}
@@ -198,14 +207,20 @@ func (t *Table) syncAtOnce(dirty []*Queue) (keep []*Queue, err error) {
 	return keep, err
 }
 
-// write writes the tail, unless it is small and those are left. small: it was, and has been written.
-func (q *Queue) write(leaveSmall bool) (small bool, err error) {
+// write writes the tail, unless it is small and those are left: leaveNew those of queues without a file, leaveSmall the
+// others. small: it was, of a queue that had a file, and has been written.
+func (q *Queue) write(leaveSmall, leaveNew bool) (small bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	small = len(q.tail) < smallTail
-	if q.dead || len(q.tail) == 0 || leaveSmall && small {
+	leave, isNew := leaveSmall, q.first == q.end
+	if isNew {
+		leave = leaveNew
+	}
+	if q.dead || len(q.tail) == 0 || leave && small {
 		return false, nil
 	}
+	small = small && !isNew
 	err = q.writeLocked()
 	if err == nil && !q.hot && cap(q.tail) > emptyAgain {
 		q.tail = nil

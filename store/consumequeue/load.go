@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path"
 	"runtime"
 	"strconv"
@@ -16,15 +17,24 @@ import (
 // broker it refuses files of another size than the configured one.
 func Open(o Options) (*Table, error) {
 	t := newTable(o)
+	if err := t.load(o.Ends); err != nil {
+		t.Summarise()
+		return nil, err
+	}
+	return t, nil
+}
+
+// load notes what is in the folder. ends is Options.Ends.
+func (t *Table) load(ends []byte) error {
 	topics, err := t.fs.List(t.root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("consumequeue: %w", err)
+		return fmt.Errorf("consumequeue: %w", err)
 	}
-	known, err := splitEnds(o.Ends)
+	known, err := splitEnds(ends)
 	if err != nil {
 		t.log.Warn("the hint of the queues' ends is not used", "error", err)
 	}
-	err = inParallel(len(topics), func(i int) error {
+	err = t.phase("reading the folders of topics", len(topics), func(i int) error {
 		if !topics[i].IsDir() {
 			return nil
 		}
@@ -36,12 +46,9 @@ func Open(o Options) (*Table, error) {
 		return t.loadTopic(topics[i].Name())
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := t.removeLost(); err != nil {
-		return nil, err
-	}
-	return t, nil
+	return t.removeLost()
 }
 
 // inParallel calls f for 0 to n-1 on a few goroutines and returns the first error. Loading many small files
@@ -171,6 +178,6 @@ func (t *Table) extend(name string) error {
 	if err := f.Truncate(t.perFile * EntrySize); err != nil {
 		return fmt.Errorf("consumequeue: %w", err)
 	}
-	t.log.Warn("an empty consume-queue file was given its length", "file", strings.TrimPrefix(name, t.root+"/"))
+	t.notice(slog.LevelWarn, "an empty consume-queue file was given its length", "file", strings.TrimPrefix(name, t.root+"/"))
 	return nil
 }

@@ -2,6 +2,7 @@ package consumequeue
 
 import (
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 )
@@ -56,7 +57,7 @@ func (t *Table) removeLost() error {
 
 // remove removes a queue that has to be made again from the log.
 func (t *Table) remove(q *Queue, cause error) error {
-	t.log.Error("A CONSUME QUEUE IS DAMAGED: it is made again from the commit log", "topic", q.topic, "queueId", q.queueId, "error", cause)
+	t.notice(slog.LevelError, "A CONSUME QUEUE IS DAMAGED: it is made again from the commit log", "topic", q.topic, "queueId", q.queueId, "error", cause)
 	t.lost.mu.Lock()
 	if t.lost.names == nil {
 		t.lost.names = make(map[Name]error)

@@ -3,6 +3,7 @@ package consumequeue
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -132,7 +133,7 @@ func (q *Queue) placeLocked(queueOffset, max int64) (writeNow bool, err error) {
 	case queueOffset < max:
 		// The newest record with a queue offset owns it: the topic was deleted and made again, or queue offsets
 		// went back after entries had been lost. The official broker drops the newer entries here.
-		q.table.log.Warn("queue offsets went back; the older entries are dropped", "topic", q.topic,
+		q.table.notice(slog.LevelWarn, "queue offsets went back; the older entries are dropped", "topic", q.topic,
 			"queueId", q.queueId, "queueOffset", queueOffset, "max", max)
 		q.cutLocked(queueOffset)
 		return true, nil // see Table.findOrCreate
@@ -140,7 +141,7 @@ func (q *Queue) placeLocked(queueOffset, max int64) (writeNow bool, err error) {
 		return false, fmt.Errorf("%w: %d behind %d", ErrGap, queueOffset, max)
 	default:
 		// compat: the official broker logs this and puts the entry at the wrong place.
-		q.table.log.Error("a gap in a consume queue is filled with blank entries", "topic", q.topic,
+		q.table.notice(slog.LevelError, "a gap in a consume queue is filled with blank entries", "topic", q.topic,
 			"queueId", q.queueId, "queueOffset", queueOffset, "max", max)
 		q.fillLocked(queueOffset)
 		return true, nil

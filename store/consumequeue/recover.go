@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"sort"
 	"sync"
+	"sync/atomic"
 )
 
 // firstRead is how many entries of a queue's last file are read first: most queues of many are short.
@@ -24,7 +26,7 @@ var heads = sync.Pool{New: func() any { return new([firstRead * EntrySize]byte) 
 // drops everything behind that point and the commit log is dispatched again.
 func (t *Table) Recover() error {
 	all := t.All()
-	return inParallel(len(all), func(i int) error { return all[i].recover() })
+	return t.phase("looking for the ends", len(all), func(i int) error { return all[i].recover() })
 }
 
 func (q *Queue) recover() error {
@@ -176,7 +178,19 @@ func (t *Table) Truncate(phyOffset int64, verify func(q *Queue, queueOffset int6
 		return err
 	}
 	all := t.All()
-	return inParallel(len(all), func(i int) error { return all[i].truncate(phyOffset, verify) })
+	var queues, entries atomic.Int64
+	err := t.phase("dropping what will be dispatched again", len(all), func(i int) error {
+		dropped, err := all[i].truncate(phyOffset, verify)
+		if dropped > 0 {
+			queues.Add(1)
+			entries.Add(dropped)
+		}
+		return err
+	})
+	if n := queues.Load(); n > 0 {
+		t.log.Info("consume queues: entries were dropped", "queues", n, "entries", entries.Load(), "from", phyOffset)
+	}
+	return err
 }
 
 // removeOrphans removes the files behind a missing one, none of whose entries may be before phyOffset.
@@ -199,7 +213,7 @@ func (t *Table) removeOrphans(phyOffset int64) error {
 				}
 				break
 			}
-			t.log.Warn("a consume-queue file behind a missing one is removed", "file", t.path(q, start))
+			t.notice(slog.LevelWarn, "a consume-queue file behind a missing one is removed", "file", t.path(q, start))
 			t.files.drop(q, start)
 			if err := t.fs.Remove(t.path(q, start)); err != nil {
 				return fmt.Errorf("consumequeue: %w", err)
@@ -210,11 +224,12 @@ func (t *Table) removeOrphans(phyOffset int64) error {
 	return nil
 }
 
-func (q *Queue) truncate(phyOffset int64, verify func(q *Queue, queueOffset int64, e Entry) bool) error {
+// truncate is Truncate for one queue. dropped: that many entries.
+func (q *Queue) truncate(phyOffset int64, verify func(q *Queue, queueOffset int64, e Entry) bool) (dropped int64, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.first == q.end {
-		return nil
+		return 0, nil
 	}
 	if q.known {
 		verify = nil // nothing has touched its files since its end was known
@@ -222,20 +237,19 @@ func (q *Queue) truncate(phyOffset int64, verify func(q *Queue, queueOffset int6
 	end := q.written
 	if q.maxPhy > phyOffset {
 		before := func(e Entry) bool { return e.valid() && (e.PhyOffset < phyOffset || e.IsBlank()) }
-		var err error
 		start := end - 1 - (end-1)%q.table.perFile
 		for ; start > q.first; start -= q.table.perFile {
 			var buf [EntrySize]byte
 			b, err := q.readFile(buf[:0], start, EntrySize)
 			if err != nil {
-				return err
+				return 0, err
 			}
 			if before(Decode(b)) {
 				break
 			}
 		}
 		if end, err = q.searchFile(start, start, before); err != nil {
-			return err
+			return 0, err
 		}
 		end = min(end, q.written)
 	}
@@ -243,7 +257,7 @@ func (q *Queue) truncate(phyOffset int64, verify func(q *Queue, queueOffset int6
 		var buf [EntrySize]byte
 		b, err := q.readFile(buf[:0], end-1, EntrySize)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if e := Decode(b); e.IsBlank() || e.valid() && e.PhyOffset < phyOffset && verify(q, end-1, e) {
 			break
@@ -251,10 +265,11 @@ func (q *Queue) truncate(phyOffset int64, verify func(q *Queue, queueOffset int6
 		end--
 	}
 	if end == q.written {
-		return nil
+		return 0, nil
 	}
-	q.table.log.Debug("entries are dropped", "topic", q.topic, "queueId", q.queueId, "max", end, "dropped", q.written-end)
-	return q.endAtLocked(end)
+	dropped = q.written - end
+	q.table.log.Debug("entries are dropped", "topic", q.topic, "queueId", q.queueId, "max", end, "dropped", dropped)
+	return dropped, q.endAtLocked(end)
 }
 
 // CorrectMin moves the minimum of every queue to its first entry whose record is in the log, which begins at
@@ -262,7 +277,7 @@ func (q *Queue) truncate(phyOffset int64, verify func(q *Queue, queueOffset int6
 // entries are never the first.
 func (t *Table) CorrectMin(minPhyOffset int64) {
 	all := t.All()
-	_ = inParallel(len(all), func(i int) error {
+	_ = t.phase("looking for the first messages in the log", len(all), func(i int) error {
 		all[i].correctMin(minPhyOffset)
 		return nil
 	})

@@ -106,3 +106,53 @@ func TestDelayedEntriesWaitForAFullDisk(t *testing.T) {
 		t.Errorf("max %d, want %d", got, 10*perTail)
 	}
 }
+
+// Of a crowd of queues each flush makes the files that lack, while the small tails of queues that have one wait: a stop has
+// little left to do.
+func TestNewQueuesDoNotWait(t *testing.T) {
+	const queues = manyDirty + 3*someOthers
+	mem := vfs.NewMem(nil)
+	table := open(t, mem, false)
+	round := func(n int64) {
+		for id := range int32(queues) {
+			if err := table.Append("T", id, n, entry(n*queues+int64(id))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// lacking counts the queues of which an entry is in memory only.
+	lacking := func() (n int) {
+		for _, q := range table.All() {
+			q.mu.Lock()
+			if len(q.tail) > 0 {
+				n++
+			}
+			q.mu.Unlock()
+		}
+		return n
+	}
+	round(0)
+	for before := queues; before > 0; {
+		if err := table.Flush(2); err != nil {
+			t.Fatal(err)
+		}
+		left := lacking()
+		if left >= before {
+			t.Fatalf("a flush made no file, %d lack", left)
+		}
+		before = left
+	}
+	round(1)
+	if err := table.Flush(2); err != nil {
+		t.Fatal(err)
+	}
+	if left := lacking(); left < queues-someOthers-1000 || left > queues-someOthers {
+		t.Errorf("%d of %d small tails wait, want about all but %d", left, queues, someOthers)
+	}
+	if err := table.Flush(0); err != nil {
+		t.Fatal(err)
+	}
+	if left := lacking(); left > 0 {
+		t.Errorf("the thorough flush left %d tails", left)
+	}
+}

@@ -63,7 +63,10 @@ type Table struct {
 
 	failing atomic.Bool // the last write of a tail failed
 
-	lost lost
+	lost    lost
+	summary summary
+
+	progressEvery time.Duration
 
 	endsTime time.Time    // of the hint; before it files are as the hint says
 	hints    atomic.Int64 // queues loaded by it
@@ -104,6 +107,8 @@ func newTable(o Options) *Table {
 		orphans: make(map[*Queue][]int64),
 
 		endsTime: o.EndsTime.Add(-endsMargin),
+
+		progressEvery: progressEvery,
 	}
 	if o.MaxOpen <= 0 {
 		o.MaxOpen = defaultMaxOpen

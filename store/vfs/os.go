@@ -36,10 +36,17 @@ func osOpen(name string, flag int) (File, error) {
 func (osFS) Rename(oldname, newname string) error       { return os.Rename(oldname, newname) }
 func (osFS) Remove(name string) error                   { return os.Remove(name) }
 func (osFS) RemoveAll(name string) error                { return os.RemoveAll(name) }
-func (osFS) MkdirAll(name string) error                 { return os.MkdirAll(name, 0o755) }
 func (osFS) List(dir string) ([]fs.DirEntry, error)     { return os.ReadDir(dir) }
 func (osFS) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
 func (osFS) Chtimes(name string, mtime time.Time) error { return os.Chtimes(name, mtime, mtime) }
+
+// MkdirAll tries the last folder first, which is what lacks when very many queues are made.
+func (osFS) MkdirAll(name string) error {
+	if os.Mkdir(name, 0o755) == nil {
+		return nil
+	}
+	return os.MkdirAll(name, 0o755)
+}
 
 func (osFS) SyncDir(dir string) error {
 	d, err := os.Open(dir)
