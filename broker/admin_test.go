@@ -312,6 +312,8 @@ func TestUnsupported(t *testing.T) {
 	fast := remotingtest.Dial(t, remotingtest.Addr(p.fast))
 	a := fast.Ask(p.request(protocol.PullMessage, pullHeader("TopicA", 0, 0), nil))
 	check(t, "pull by the fast port", a, protocol.RequestCodeNotSupported, " request type 11 not supported")
+	a = fast.Ask(p.request(protocol.LitePullMessage, pullHeader("TopicA", 0, 0), nil))
+	check(t, "lite pull by the fast port", a, protocol.RequestCodeNotSupported, " request type 361 not supported")
 	a = fast.Ask(p.request(protocol.SendMessage, sendHeader("TopicA", 0, ""), []byte("x")))
 	if a.Code != 0 {
 		t.Errorf("send by the fast port: code %d, %q", a.Code, a.Remark)

@@ -63,6 +63,7 @@ type Broker struct {
 	locks     *locks.Table
 	stats     stats
 	notices   notices
+	asked     consumerCalls
 
 	// The message path.
 	store *store.Store

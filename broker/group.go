@@ -83,16 +83,10 @@ func (b *Broker) consumeStats(c *remoting.Call, req *header.GetConsumeStatsReque
 		of = b.offsets.Topics(req.ConsumerGroup)
 	}
 	stats := &body.ConsumeStats{OffsetTable: make(map[body.MessageQueue]body.OffsetWrapper)}
-	group := b.consumers.Group(req.ConsumerGroup)
 	for _, topic := range of {
 		config, ok := b.topics.Lookup(topic)
-		if !ok {
+		if !ok || !b.subscribes(req.ConsumerGroup, topic) {
 			continue
-		}
-		if group != nil {
-			if _, subscribed := group.Subscription(topic); !subscribed && len(group.Subscriptions()) > 0 {
-				continue
-			}
 		}
 		for q := range config.ReadQueueNums {
 			stats.OffsetTable[b.messageQueue(topic, q)] = b.consumeOffset(req.ConsumerGroup, topic, q)

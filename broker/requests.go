@@ -18,6 +18,7 @@ func (b *Broker) routes(m *remoting.Mux) {
 
 	// Consuming.
 	remoting.Handle(m, protocol.PullMessage, l.inline, b.pull)
+	remoting.Handle(m, protocol.LitePullMessage, l.inline, b.pull) // compat: what 5.x lite pull consumers send for 11
 	remoting.Handle(m, protocol.QueryConsumerOffset, l.inline, b.queryConsumerOffset)
 	remoting.Handle(m, protocol.UpdateConsumerOffset, l.inline, b.updateConsumerOffset)
 	remoting.Handle(m, protocol.GetMaxOffset, l.inline, b.maxOffset)
@@ -41,6 +42,7 @@ func (b *Broker) routes(m *remoting.Mux) {
 	remoting.Handle(m, protocol.UpdateAndCreateTopic, l.admin, b.updateTopic)
 	remoting.Handle(m, protocol.DeleteTopicInBroker, l.admin, b.deleteTopic)
 	remoting.Handle(m, protocol.GetAllTopicConfig, l.admin, b.allTopics)
+	remoting.Handle(m, protocol.GetTopicConfig, l.admin, b.topicConfig)
 	remoting.Handle(m, protocol.GetSystemTopicListFromBroker, l.admin, b.systemTopics)
 	remoting.Handle(m, protocol.GetTopicStatsInfo, l.admin, b.topicStats)
 	remoting.Handle(m, protocol.QueryTopicConsumeByWho, l.admin, b.topicConsumers)
@@ -50,6 +52,10 @@ func (b *Broker) routes(m *remoting.Mux) {
 	remoting.Handle(m, protocol.GetAllSubscriptionGroupConfig, l.admin, b.allGroups)
 	remoting.Handle(m, protocol.DeleteSubscriptionGroup, l.admin, b.deleteGroup)
 	remoting.Handle(m, protocol.GetConsumeStats, l.admin, b.consumeStats)
+	remoting.Handle(m, protocol.GetBrokerConsumeStats, l.admin, b.brokerConsumeStats)
+	remoting.Handle(m, protocol.QueryConsumeTimeSpan, l.admin, b.consumeTimeSpan)
+	remoting.Handle(m, protocol.QueryCorrectionOffset, l.admin, b.correctionOffset)
+	remoting.Handle(m, protocol.CloneGroupOffset, l.admin, b.cloneGroupOffset)
 	remoting.Handle(m, protocol.GetAllConsumerOffset, l.admin, b.allOffsets)
 	remoting.Handle(m, protocol.GetAllDelayOffset, l.admin, b.allDelayOffsets)
 
@@ -57,6 +63,12 @@ func (b *Broker) routes(m *remoting.Mux) {
 	remoting.Handle(m, protocol.GetConsumerConnectionList, l.admin, b.consumerConnections)
 	remoting.Handle(m, protocol.GetProducerConnectionList, l.admin, b.producerConnections)
 	remoting.Handle(m, protocol.GetAllProducerInfo, l.admin, b.allProducers)
+
+	// What the broker asks of consumers for an administrator. Nobody waits in a lane for a consumer.
+	remoting.Handle(m, protocol.InvokeBrokerToResetOffset, l.admin, b.resetOffset)
+	remoting.Handle(m, protocol.InvokeBrokerToGetConsumerStatus, l.admin, b.consumerStatus)
+	remoting.Handle(m, protocol.GetConsumerRunningInfo, l.admin, b.consumerRunningInfo)
+	remoting.Handle(m, protocol.ConsumeMessageDirectly, l.admin, b.consumeMessageDirectly)
 
 	// The store.
 	remoting.Handle(m, protocol.CleanExpiredConsumeQueue, l.admin, b.cleanExpiredQueues)
@@ -71,7 +83,7 @@ func (b *Broker) routes(m *remoting.Mux) {
 }
 
 // fastWithout are the codes that the fast port does not serve (spec/wire.md section 6).
-var fastWithout = []protocol.RequestCode{protocol.PullMessage}
+var fastWithout = []protocol.RequestCode{protocol.PullMessage, protocol.LitePullMessage}
 
 // unsupported answers a code that has no route, as AdminBrokerProcessor of 4.9.8.
 func unsupported(c *remoting.Call) *protocol.Command {

@@ -114,6 +114,19 @@ func (b *Broker) allTopics(c *remoting.Call, _ *header.Empty) (*protocol.Command
 	return withBody(c.Success(&header.Empty{}), b.topics.Wrapper())
 }
 
+// topicConfig (351) is the configuration of one topic. Administrators of 5.x ask every broker for it; 4.9.8 refuses
+// the code. The answer is that of a 5.3.3 broker.
+func (b *Broker) topicConfig(c *remoting.Call, req *header.GetTopicConfigRequest) (*protocol.Command, error) {
+	t, ok := b.topics.Lookup(req.Topic)
+	if !ok {
+		return nil, protocol.Errorf(protocol.TopicNotExist, "No topic in this broker. topic: %s", req.Topic)
+	}
+	return withBody(c.Success(nil), &body.TopicConfigAndQueueMapping{
+		Attributes: map[string]string{}, Order: t.Order, Perm: t.Perm, ReadQueueNums: t.ReadQueueNums,
+		TopicFilterType: t.TopicFilterType, TopicName: t.TopicName, TopicSysFlag: t.TopicSysFlag, WriteQueueNums: t.WriteQueueNums,
+	})
+}
+
 // systemTopics (305) names the server's own topics.
 func (b *Broker) systemTopics(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
 	return withBody(c.Success(nil), &body.TopicList{TopicList: b.topics.System()})

@@ -40,15 +40,7 @@ var Unsupported = map[protocol.RequestCode]string{
 	protocol.GetBrokerClusterAclInfo:      acl,
 	protocol.UpdateGlobalWhiteAddrsConfig: acl,
 
-	protocol.InvokeBrokerToResetOffset:       adminLater,
-	protocol.InvokeBrokerToGetConsumerStatus: adminLater,
-	protocol.QueryConsumeTimeSpan:            adminLater,
-	protocol.GetConsumerRunningInfo:          adminLater,
-	protocol.QueryCorrectionOffset:           adminLater,
-	protocol.ConsumeMessageDirectly:          adminLater,
-	protocol.CloneGroupOffset:                adminLater,
-	protocol.ViewBrokerStatsData:             adminLater,
-	protocol.GetBrokerConsumeStats:           adminLater,
+	protocol.ViewBrokerStatsData: adminLater,
 
 	protocol.PutKVConfig:                   ofNamesrv,
 	protocol.GetKVConfig:                   ofNamesrv,

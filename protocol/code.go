@@ -106,6 +106,10 @@ const (
 	AddWritePermOfBroker             RequestCode = 327
 	GetAllProducerInfo               RequestCode = 328
 	DeleteExpiredCommitLog           RequestCode = 329
+
+	// Codes of 5.x that its stock clients and tools send to any broker.
+	GetTopicConfig  RequestCode = 351
+	LitePullMessage RequestCode = 361
 )
 
 var requestNames = map[RequestCode]string{
@@ -205,6 +209,8 @@ var requestNames = map[RequestCode]string{
 	AddWritePermOfBroker:             "ADD_WRITE_PERM_OF_BROKER",
 	GetAllProducerInfo:               "GET_ALL_PRODUCER_INFO",
 	DeleteExpiredCommitLog:           "DELETE_EXPIRED_COMMITLOG",
+	GetTopicConfig:                   "GET_TOPIC_CONFIG",
+	LitePullMessage:                  "LITE_PULL_MESSAGE",
 }
 
 // RequestCodes returns every declared request code, in no particular order.

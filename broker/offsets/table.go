@@ -136,6 +136,33 @@ func (t *Table) Groups(topic string) []string {
 	return t.list(func(k key) (string, bool) { return k.group, k.topic == topic })
 }
 
+// ByGroup are the topics in which each group has an offset, sorted.
+func (t *Table) ByGroup() map[string][]string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	all := make(map[string][]string)
+	for k := range t.mu.m {
+		all[k.group] = append(all[k.group], k.topic)
+	}
+	for _, topics := range all {
+		sort.Strings(topics)
+	}
+	return all
+}
+
+// Clone makes dest's offsets in a topic exactly those of src, unless src has none.
+func (t *Table) Clone(src, dest, topic string) {
+	from := t.Offsets(src, topic)
+	if from == nil || dest == "" {
+		return
+	}
+	q := t.of(dest, topic)
+	q.Lock()
+	q.m = from
+	q.Unlock()
+	t.dirty.Store(true)
+}
+
 func (t *Table) list(of func(key) (string, bool)) []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -19,6 +19,7 @@ var types = map[string]func() any{
 	"TopicList":                          func() any { return new(TopicList) },
 	"KVTable":                            func() any { return new(KVTable) },
 	"DataVersion":                        func() any { return new(DataVersion) },
+	"TopicConfigAndQueueMapping":         func() any { return new(TopicConfigAndQueueMapping) },
 	"TopicConfigSerializeWrapper":        func() any { return new(TopicConfigSerializeWrapper) },
 	"RegisterBrokerBody":                 func() any { return new(RegisterBrokerBody) },
 	"SubscriptionGroupConfig":            func() any { return new(SubscriptionGroupConfig) },
@@ -103,7 +104,7 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: %v\n%s, want\n%s", s.name, err, got, want)
 		}
 	}
-	if len(all) != 42 {
+	if len(all) != 43 {
 		t.Errorf("%d examples", len(all))
 	}
 }

@@ -16,6 +16,19 @@ func (c *TopicConfig) Defaults() {
 	*c = TopicConfig{ReadQueueNums: 16, WriteQueueNums: 16, Perm: 6, TopicFilterType: "SINGLE_TAG"}
 }
 
+// TopicConfigAndQueueMapping answers GET_TOPIC_CONFIG (5.x). Attributes are always empty here, and there is no mapping
+// of static topics.
+type TopicConfigAndQueueMapping struct {
+	Attributes      map[string]string
+	Order           bool
+	Perm            int32
+	ReadQueueNums   int32
+	TopicFilterType string
+	TopicName       string
+	TopicSysFlag    int32
+	WriteQueueNums  int32
+}
+
 // TopicConfigSerializeWrapper is the table of topics: topics.json, the answer to GET_ALL_TOPIC_CONFIG, and the
 // body of REGISTER_BROKER from brokers before V3_0_11.
 type TopicConfigSerializeWrapper struct {

@@ -34,3 +34,8 @@ type DeleteTopicFromNamesrvRequest struct {
 type GetTopicsByClusterRequest struct {
 	Cluster string
 }
+
+// GetTopicConfigRequest is the header of requests GET_TOPIC_CONFIG (5.x). Its lo and bname are not used by the server.
+type GetTopicConfigRequest struct {
+	Topic string `rmq:",required"`
+}
