@@ -21,6 +21,7 @@ import (
 	"rocketd/broker/groups"
 	"rocketd/broker/locks"
 	"rocketd/broker/offsets"
+	"rocketd/broker/stats"
 	"rocketd/broker/topics"
 	"rocketd/compat"
 	"rocketd/protocol/body"
@@ -61,7 +62,8 @@ type Broker struct {
 	consumers *clients.Consumers
 	producers *clients.Producers
 	locks     *locks.Table
-	stats     stats
+	stats     totals       // of the whole store
+	traffic   *stats.Table // by topic and group
 	notices   notices
 	asked     consumerCalls
 
@@ -152,6 +154,8 @@ func (b *Broker) open() error {
 	b.locks = locks.New(b.clock)
 	b.client = remoting.NewClient(cfg.ClientConfig, nil, b.log)
 	b.registrar = newRegistrar(b)
+	b.stats.latency.Store(newPutLatency())
+	b.traffic = stats.New(cfg.BrokerClusterName, b.boot, b.log)
 	if err := b.openPath(); err != nil {
 		return err
 	}

@@ -53,6 +53,7 @@ func (b *Broker) deleteGroup(c *remoting.Call, req *header.DeleteSubscriptionGro
 	if req.RemoveOffset {
 		b.offsets.RemoveGroup(req.GroupName)
 	}
+	b.traffic.GroupDeleted(req.GroupName)
 	if err := b.saved(b.groups.Saved); err != nil {
 		return nil, err
 	}
@@ -91,6 +92,7 @@ func (b *Broker) consumeStats(c *remoting.Call, req *header.GetConsumeStatsReque
 		for q := range config.ReadQueueNums {
 			stats.OffsetTable[b.messageQueue(topic, q)] = b.consumeOffset(req.ConsumerGroup, topic, q)
 		}
+		stats.ConsumeTps += b.traffic.GroupGetTps(req.ConsumerGroup, topic)
 	}
 	return withBody(c.Success(nil), stats)
 }

@@ -46,13 +46,13 @@ func (b *Broker) housekeeping() {
 	defer scan.Stop()
 	save := time.NewTicker(time.Duration(max(100, b.config().FlushConsumerOffsetInterval)) * time.Millisecond)
 	defer save.Stop()
-	b.stats.tick(b.clock())
+	b.sample()
 	for {
 		select {
 		case <-b.stop:
 			return
 		case <-second.C:
-			b.stats.tick(b.clock())
+			b.sample()
 		case <-scan.C:
 			b.scanClients()
 		case <-save.C:

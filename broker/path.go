@@ -63,7 +63,7 @@ func (b *Broker) startPath() error {
 		Levels: b.path.levels, Store: b.store, Clock: b.clock, Log: b.log, Files: b.files,
 		Path:       filepath.Join(cfg.configDir(), "delayOffset.json"),
 		SavePeriod: time.Duration(cfg.FlushDelayOffsetInterval) * time.Millisecond,
-		Delivered:  func(p *store.Put) { b.stats.put(1, int64(p.Size), 0) },
+		Delivered:  b.countDelivered,
 	})
 	if err != nil {
 		return err

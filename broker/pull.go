@@ -182,8 +182,14 @@ func (b *Broker) readPull(req *header.PullMessageRequest, p checkedPull) store.G
 	if p.tags != nil {
 		f = p.tags
 	}
+	start := b.clock()
 	got := b.store.Get(p.topic.TopicName, req.QueueId, req.QueueOffset, int(req.MaxMsgNums), f)
-	b.stats.get(got.Count)
+	took := b.clock().Sub(start)
+	b.stats.get(got.Count, took)
+	if got.Status == store.Found {
+		b.traffic.Get(p.group.GroupName, p.topic.TopicName, int64(got.Count), int64(len(got.Body)))
+		b.traffic.Latency(p.group.GroupName, p.topic.TopicName, req.QueueId, took)
+	}
 	return got
 }
 

@@ -23,7 +23,8 @@ func (r *sendRun) answer(start time.Time) {
 	var flushTo int64
 	r.left.Store(1)
 	sync := b.store.SyncFlush()
-	stored, bytes := 0, int64(0)
+	requests, stored, bytes := 0, 0, int64(0)
+	t := tally{b: b}
 	for _, s := range r.owed {
 		if s.put.Err != nil {
 			b.stats.putFailed.Add(1)
@@ -31,7 +32,8 @@ func (r *sendRun) answer(start time.Time) {
 			r.refuse(s, code, remark)
 			continue
 		}
-		stored, bytes = stored+max(1, len(s.batch)), bytes+int64(s.put.Size)
+		requests, stored, bytes = requests+1, stored+max(1, len(s.batch)), bytes+int64(s.put.Size)
+		t.add(s)
 		var left int32
 		if s.flush = s.flush && sync; s.flush {
 			flushTo = max(flushTo, s.put.End)
@@ -43,7 +45,8 @@ func (r *sendRun) answer(start time.Time) {
 		s.left.Store(left)
 	}
 	if stored > 0 {
-		b.stats.put(stored, bytes, b.clock().Sub(start))
+		b.stats.put(requests, stored, bytes, b.clock().Sub(start))
+		t.flush()
 	}
 	r.success(b.storeHost())
 	if flushTo > 0 {

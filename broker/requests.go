@@ -80,6 +80,7 @@ func (b *Broker) routes(m *remoting.Mux) {
 	remoting.Handle(m, protocol.UpdateBrokerConfig, l.admin, b.updateBrokerConfig)
 	remoting.Handle(m, protocol.GetBrokerConfig, l.admin, b.getBrokerConfig)
 	remoting.Handle(m, protocol.GetBrokerRuntimeInfo, l.admin, b.runtimeInfo)
+	remoting.Handle(m, protocol.ViewBrokerStatsData, l.admin, b.statsData)
 }
 
 // fastWithout are the codes that the fast port does not serve (spec/wire.md section 6).

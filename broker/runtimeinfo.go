@@ -5,7 +5,6 @@ import (
 	"math"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"rocketd/compat"
@@ -43,9 +42,10 @@ func (b *Broker) runtimeInfo(c *remoting.Call, _ *header.Empty) (*protocol.Comma
 	number("getMessageEntireTimeMax", s.getTimeMax.Load())
 	number("dispatchMaxBuffer", 0)
 	table["putMessageAverageSize"] = javaDouble(float64(s.putBytes.Load()) / float64(times))
-	table["putMessageDistributeTime"] = s.distributeTime()
-	table["putLatency99"] = fmt.Sprintf("%.2f", s.putLatency(0.99))
-	table["putLatency999"] = fmt.Sprintf("%.2f", s.putLatency(0.999))
+	last := s.lastLatency()
+	table["putMessageDistributeTime"] = last.distribution()
+	table["putLatency99"] = fmt.Sprintf("%.2f", last.percentile(0.99))
+	table["putLatency999"] = fmt.Sprintf("%.2f", last.percentile(0.999))
 	putYesterday, putToday, getYesterday, getToday := s.mornings()
 	number("msgPutTotalYesterdayMorning", putYesterday)
 	number("msgPutTotalTodayMorning", putToday)
@@ -66,7 +66,7 @@ func (b *Broker) runtimeInfo(c *remoting.Call, _ *header.Empty) (*protocol.Comma
 	number("sendThreadPoolQueueHeadWaitTimeMills", 0)
 	number("pullThreadPoolQueueHeadWaitTimeMills", 0)
 	number("queryThreadPoolQueueHeadWaitTimeMills", 0)
-	number("pageCacheLockTimeMills", 0)
+	number("pageCacheLockTimeMills", b.store.LockHeld().Milliseconds())
 	number("startAcceptSendRequestTimeStamp", cfg.StartAcceptSendRequestTimeStamp)
 
 	// The store.
@@ -75,7 +75,7 @@ func (b *Broker) runtimeInfo(c *remoting.Call, _ *header.Empty) (*protocol.Comma
 	number("commitLogMaxOffset", b.store.MaxPhyOffset())
 	number("earliestMessageTimeStamp", b.oldestTime())
 	number("remainTransientStoreBufferNumbs", math.MaxInt32)
-	table["remainHowManyDataToFlush"] = "0 B"
+	table["remainHowManyDataToFlush"] = byteCount(float64(b.store.Unflushed()))
 	b.diskInfo(cfg, table)
 	b.delayStats(func(key, value string) { table[key] = value })
 	return withBody(c.Success(nil), &body.KVTable{Table: table})
@@ -141,36 +141,3 @@ func formatRuntime(d time.Duration) string {
 }
 
 func javaDouble(v float64) string { return string(compat.AppendDouble(nil, v)) }
-
-// putTimeNames are the names of putMessageDistributeTime's intervals.
-var putTimeNames = [...]string{
-	"[<=0ms]", "[0~10ms]", "[10~50ms]", "[50~100ms]", "[100~200ms]", "[200~500ms]", "[500ms~1s]",
-	"[1~2s]", "[2~3s]", "[3~4s]", "[4~5s]", "[5~10s]", "[10s~]",
-}
-
-// distributeTime is how many puts took how long.
-func (s *stats) distributeTime() string {
-	var text strings.Builder
-	for i, name := range putTimeNames {
-		fmt.Fprintf(&text, "%s:%d ", name, s.distribution[i].Load())
-	}
-	return text.String()
-}
-
-// putLatency is an upper bound (ms) for the given share of all puts.
-func (s *stats) putLatency(share float64) float64 {
-	var all int64
-	for i := range s.distribution {
-		all += s.distribution[i].Load()
-	}
-	if all == 0 {
-		return 0
-	}
-	var below int64
-	for i, bound := range putTimeBounds {
-		if below += s.distribution[i].Load(); float64(below) >= share*float64(all) {
-			return float64(bound)
-		}
-	}
-	return float64(s.putTimeMax.Load())
-}

@@ -77,6 +77,10 @@ func (b *Broker) sendBack(c *remoting.Call, req *header.ConsumerSendMsgBackReque
 	} else if level == 0 {
 		level = 3 + int(m.ReconsumeTimes)
 	}
+	from := m.Topic
+	if v, ok := message.Property(m.Properties, message.PropertyRetryTopic); ok {
+		from = strings.Clone(v)
+	}
 	b.sentBack(&m, t.TopicName, queueId, level)
 	if len(t.TopicName) > message.MaxTopicLength || len(m.Properties) > message.MaxPropertiesLength {
 		return nil, protocol.Errorf(protocol.SystemError, "MESSAGE_ILLEGAL")
@@ -88,7 +92,8 @@ func (b *Broker) sendBack(c *remoting.Call, req *header.ConsumerSendMsgBackReque
 		b.stats.putFailed.Add(1)
 		return nil, protocol.Errorf(protocol.SystemError, "%s", putStatus(p.Err))
 	}
-	b.stats.put(1, int64(p.Size), b.clock().Sub(start))
+	b.stats.put(1, 1, int64(p.Size), b.clock().Sub(start))
+	b.countSentBack(req.Group, from, &p)
 	return saved.answer(c, c.Success(nil))
 }
 

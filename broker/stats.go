@@ -8,18 +8,19 @@ import (
 	"rocketd/compat"
 )
 
-// stats counts what GET_BROKER_RUNTIME_INFO tells. The counters are written by the message path, with one
-// atomic addition each; the samples by housekeeping, once a second.
-type stats struct {
-	putTimes     atomic.Int64 // messages stored
-	putBytes     atomic.Int64 // their bytes in the log
-	putFailed    atomic.Int64
-	getFound     atomic.Int64 // pulls that found messages
-	getMiss      atomic.Int64 // pulls that did not
-	transferred  atomic.Int64 // messages handed out
-	putTimeMax   atomic.Int64 // ms, the longest put
-	getTimeMax   atomic.Int64 // ms, the longest get
-	distribution [len(putTimeBounds) + 1]atomic.Int64
+// totals counts what GET_BROKER_RUNTIME_INFO tells of the whole store. The counters are written by the message path,
+// with one atomic addition each; the samples by housekeeping, once a second. What is counted by topic and group is in
+// package stats.
+type totals struct {
+	putTimes    atomic.Int64 // messages stored
+	putBytes    atomic.Int64 // their bytes in the log
+	putFailed   atomic.Int64 // requests
+	getFound    atomic.Int64 // pulls that found messages
+	getMiss     atomic.Int64 // pulls that did not
+	transferred atomic.Int64 // messages handed out
+	putTimeMax  atomic.Int64 // ms, the longest put
+	getTimeMax  atomic.Int64 // ms, the longest get
+	latency     atomic.Pointer[putLatency]
 
 	mu struct {
 		sync.Mutex
@@ -29,6 +30,9 @@ type stats struct {
 		// Counts at last midnight and at the one before, as BrokerStats of 4.9.8.
 		putMorning, putYesterday int64
 		getMorning, getYesterday int64
+
+		lastLatency *putLatency // of the last whole minute; nil before there is one
+		latencyFrom time.Time   // when the counting of the minute under way began
 	}
 }
 
@@ -40,24 +44,18 @@ type sample struct {
 	put, found, miss, transferred int64
 }
 
-// putTimeBounds are the upper bounds (ms) of putMessageDistributeTime's intervals but the last.
-var putTimeBounds = [...]int64{0, 10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 10000}
-
-// put counts messages that were stored, how many bytes they take and how long it took.
-func (s *stats) put(messages int, bytes int64, took time.Duration) {
+// put counts requests that stored messages, how many bytes these take and how long storing them took.
+func (s *totals) put(requests, messages int, bytes int64, took time.Duration) {
 	s.putTimes.Add(int64(messages))
 	s.putBytes.Add(bytes)
 	ms := took.Milliseconds()
 	raise(&s.putTimeMax, ms)
-	i := 0
-	for i < len(putTimeBounds) && ms > putTimeBounds[i] {
-		i++
-	}
-	s.distribution[i].Add(int64(messages))
+	s.latency.Load().add(ms, int64(requests))
 }
 
-// get counts a pull and how many messages it found.
-func (s *stats) get(messages int) {
+// get counts a pull, how many messages it found and how long that took.
+func (s *totals) get(messages int, took time.Duration) {
+	raise(&s.getTimeMax, took.Milliseconds())
 	if messages == 0 {
 		s.getMiss.Add(1)
 		return
@@ -74,8 +72,8 @@ func raise(max *atomic.Int64, v int64) {
 	}
 }
 
-// tick takes a sample and, after midnight, the morning's counts.
-func (s *stats) tick(now time.Time) {
+// tick takes a sample and, after midnight, the morning's counts; once a minute those of the put latency begin anew.
+func (s *totals) tick(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.ring[s.mu.n%sampleSlots] = sample{now, s.putTimes.Load(), s.getFound.Load(), s.getMiss.Load(), s.transferred.Load()}
@@ -87,10 +85,23 @@ func (s *stats) tick(now time.Time) {
 		}
 		s.mu.day = d
 	}
+	if now.Sub(s.mu.latencyFrom) >= time.Minute {
+		if !s.mu.latencyFrom.IsZero() {
+			s.mu.lastLatency = s.latency.Swap(newPutLatency())
+		}
+		s.mu.latencyFrom = now
+	}
+}
+
+// lastLatency is how long the puts of the last whole minute took, nil before there is one.
+func (s *totals) lastLatency() *putLatency {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.lastLatency
 }
 
 // mornings are the counts since start at the midnight before last and at the last one.
-func (s *stats) mornings() (putYesterday, putToday, getYesterday, getToday int64) {
+func (s *totals) mornings() (putYesterday, putToday, getYesterday, getToday int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.putYesterday, s.mu.putMorning, s.mu.getYesterday, s.mu.getMorning
@@ -98,7 +109,7 @@ func (s *stats) mornings() (putYesterday, putToday, getYesterday, getToday int64
 
 // tps is a counter's rate over the last 10 s, 1 min and 10 min as text, parted by spaces. A period for which
 // there are not samples enough yet is left empty, as StoreStatsService of 4.9.8 leaves it.
-func (s *stats) tps(of func(sample) int64) string {
+func (s *totals) tps(of func(sample) int64) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var text []byte
@@ -114,7 +125,7 @@ func (s *stats) tps(of func(sample) int64) string {
 }
 
 // totalTps is the rate of all pulls. compat: unlike the others it has 0.0 for a period without samples enough.
-func (s *stats) totalTps() string {
+func (s *totals) totalTps() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var text []byte
@@ -135,7 +146,7 @@ func (s *stats) totalTps() string {
 var tpsPeriods = [...]int{10, 60, 600}
 
 // rateLocked is the mean rate over the last seconds samples; there are more than that.
-func (s *stats) rateLocked(of func(sample) int64, seconds int) float64 {
+func (s *totals) rateLocked(of func(sample) int64, seconds int) float64 {
 	last, first := s.mu.ring[(s.mu.n-1)%sampleSlots], s.mu.ring[(s.mu.n-1-seconds)%sampleSlots]
 	took := last.at.Sub(first.at).Seconds()
 	if took <= 0 {

@@ -89,6 +89,7 @@ func (b *Broker) deleteTopic(c *remoting.Call, req *header.DeleteTopicRequest) (
 	} else {
 		b.log.Info("topic deleted", "topic", req.Topic, "client", c.Conn().RemoteAddr())
 	}
+	b.traffic.TopicDeleted(req.Topic)
 	if err := b.saved(b.topics.Saved); err != nil {
 		return nil, err
 	}

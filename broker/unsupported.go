@@ -10,7 +10,6 @@ const (
 	transaction = "transactions are not served yet"
 	acl         = "access control is not served yet"
 	reply       = "request-reply is not served yet"
-	adminLater  = "administrator's code that is not served yet"
 )
 
 // Unsupported names every declared request code that the broker answers REQUEST_CODE_NOT_SUPPORTED, with the
@@ -39,8 +38,6 @@ var Unsupported = map[protocol.RequestCode]string{
 	protocol.DeleteAclConfig:              acl,
 	protocol.GetBrokerClusterAclInfo:      acl,
 	protocol.UpdateGlobalWhiteAddrsConfig: acl,
-
-	protocol.ViewBrokerStatsData: adminLater,
 
 	protocol.PutKVConfig:                   ofNamesrv,
 	protocol.GetKVConfig:                   ofNamesrv,

@@ -75,6 +75,18 @@ func (s *stats) get(r *GetResult) {
 	s.getMessageBytes.Add(int64(len(r.Body)))
 }
 
+// LockHeld is how long the append lock has been held by who has it now, 0 when nobody has (lockTimeMills of 4.9.8).
+func (s *Store) LockHeld() time.Duration {
+	since := s.log.LockedSince()
+	if since.IsZero() {
+		return 0
+	}
+	return min(max(0, s.o.Clock().Sub(since)), maxPageCacheBusy)
+}
+
+// Unflushed is how many bytes of the log are written and not yet durable.
+func (s *Store) Unflushed() int64 { return max(0, s.log.MaxOffset()-s.log.FlushedOffset()) }
+
 // Stats returns the counters.
 func (s *Store) Stats() Stats {
 	c := &s.stats

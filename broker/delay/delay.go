@@ -45,8 +45,9 @@ type Options struct {
 	Path   string // delayOffset.json
 	// SavePeriod is the time between two writes of the file (flushDelayOffsetInterval).
 	SavePeriod time.Duration
-	// Delivered is told of every copy that was stored, on a level's goroutine; it must not block. nil: nobody.
-	Delivered func(*store.Put)
+	// Delivered is told of every copy that was stored and of its level, on the level's goroutine; it must not block.
+	// nil: nobody.
+	Delivered func(level int, p *store.Put)
 }
 
 // Delay delivers the delayed messages of one store.
@@ -117,7 +118,7 @@ func (d *Delay) Offsets() map[int32]int64 {
 }
 
 // delivered notes a copy that was stored.
-func (d *Delay) delivered(p *store.Put) {
+func (d *Delay) delivered(level int, p *store.Put) {
 	for {
 		end := d.end.Load()
 		if p.End <= end || d.end.CompareAndSwap(end, p.End) {
@@ -125,6 +126,6 @@ func (d *Delay) delivered(p *store.Put) {
 		}
 	}
 	if d.o.Delivered != nil {
-		d.o.Delivered(p)
+		d.o.Delivered(level, p)
 	}
 }

@@ -269,7 +269,7 @@ func (l *level) deliver(n int) int {
 			l.run1 = true
 			return i
 		}
-		l.d.delivered(&v.put)
+		l.d.delivered(l.n, &v.put)
 		l.offset.Store(v.offset + 1)
 	}
 	l.run1, l.failed = false, 0
