@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"rocketd/broker/clients"
 	"rocketd/broker/filter"
 	"rocketd/broker/topics"
@@ -88,10 +89,8 @@ func (b *Broker) unregisterClient(c *remoting.Call, req *header.UnregisterClient
 // with enablePropertyFilter=false.
 func (b *Broker) checkClientConfig(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
 	req := new(body.CheckClientRequestBody)
-	if len(c.Command().Body) > 0 {
-		if err := decodeBody(c, req); err != nil {
-			return nil, err
-		}
+	if err := decodeBody(c, req); err != nil {
+		return nil, err
 	}
 	if s := req.SubscriptionData; s != nil && s.ExpressionType != "" && s.ExpressionType != "TAG" {
 		return nil, protocol.Errorf(protocol.SystemError,
@@ -155,6 +154,9 @@ func decodeBody(c *remoting.Call, into any) error {
 	data := c.Command().Body
 	if len(data) == 0 {
 		return protocol.Errorf(protocol.SystemError, "the request has no body")
+	}
+	if string(bytes.TrimSpace(data)) == "null" { // no object: the official handlers fall over it
+		return protocol.Errorf(protocol.SystemError, "the request's body is null")
 	}
 	if err := compat.Unmarshal(data, into); err != nil {
 		return protocol.Errorf(protocol.SystemError, "the request's body can't be read: %v", err)

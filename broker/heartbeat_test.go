@@ -138,7 +138,7 @@ func TestHeartbeatUnknownGroup(t *testing.T) {
 
 func TestBrokenHeartbeats(t *testing.T) {
 	p := startPathBroker(t, nil)
-	for _, text := range []string{"", "{", "[]", "7"} {
+	for _, text := range []string{"", "{", "[]", "7", "null"} {
 		if a := p.ask(protocol.HeartBeat, nil, []byte(text)); a.Code != int32(protocol.SystemError) || a.HasFields {
 			t.Errorf("body %q: code %d, %q, fields %v", text, a.Code, a.Remark, a.HasFields)
 		}
@@ -149,7 +149,7 @@ func TestBrokenHeartbeats(t *testing.T) {
 func TestCheckClientConfig(t *testing.T) {
 	p := startPathBroker(t, nil)
 	for text, want := range map[string]string{
-		``: "", `{}`: "",
+		`{}`: "",
 		`{"subscriptionData":{"topic":"T","subString":"*"}}`:                            "",
 		`{"subscriptionData":{"expressionType":"TAG","topic":"T","subString":"a"}}`:     "",
 		`{"subscriptionData":{"expressionType":"SQL92","topic":"T","subString":"a>1"}}`: "The broker does not support consumer to filter message by SQL92",
@@ -160,6 +160,7 @@ func TestCheckClientConfig(t *testing.T) {
 		}
 		check(t, text, p.ask(protocol.CheckClientConfig, nil, []byte(text)), code, want)
 	}
+	check(t, "no body", p.ask(protocol.CheckClientConfig, nil, nil), protocol.SystemError, "the request has no body") // an exception in 4.9.8
 }
 
 func TestConnectionLists(t *testing.T) {

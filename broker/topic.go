@@ -35,6 +35,9 @@ func (b *Broker) updateTopic(c *remoting.Call, req *header.CreateTopicRequest) (
 	if err := b.checkTopicName(req.Topic); err != nil {
 		return nil, err
 	}
+	if req.Missing != "" { // an exception in 4.9.8
+		return nil, &protocol.FieldError{Key: string(req.Missing)}
+	}
 	switch req.TopicFilterType {
 	case topics.SingleTag, "MULTI_TAG":
 	default:

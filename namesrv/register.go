@@ -1,6 +1,8 @@
 package namesrv
 
 import (
+	"bytes"
+	"errors"
 	"hash/crc32"
 	"maps"
 	"slices"
@@ -40,6 +42,9 @@ func (s *Server) registerBroker(c *remoting.Call, req *header.RegisterBrokerRequ
 func decodeRegistration(cmd *protocol.Command, compressed bool) (*body.RegisterBrokerBody, error) {
 	if cmd.Body == nil {
 		return &body.RegisterBrokerBody{FilterServerList: []string{}}, nil
+	}
+	if string(bytes.TrimSpace(cmd.Body)) == "null" {
+		return nil, errors.New("it is null")
 	}
 	if cmd.Version >= filterServerVersion {
 		return body.DecodeRegister(cmd.Body, compressed)

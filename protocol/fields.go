@@ -25,7 +25,7 @@ func Some[T int32 | int64 | bool](v T) Optional[T] { return Optional[T]{v, true}
 // accepted too, and `rmq:",short"` adds the spelling and keeps the name; the word `required` in place of, or
 // behind, the short spelling makes Bind fail when the field is absent (or empty, for a number). A number of
 // another field that does not parse counts as absent, as the official decoders only log it; the word `strict`, and a
-// one-letter key, make it an error, as their fast codec does. Field types: string, int32, int64, bool, and
+// one-letter key, make it an error, an empty text too, as their fast codec does. Field types: string, int32, int64, bool, and
 // Optional of the last three. Embedded structs are flattened.
 type Plan struct {
 	name     string
@@ -116,6 +116,27 @@ func (p *Plan) Keys() []string {
 	return keys
 }
 
+// HeaderField is what a Plan tells of one field.
+type HeaderField struct {
+	Key    string // wire key
+	Letter string // the short spelling; "" = none
+	Number bool   // an int or a long, and no string or bool
+}
+
+// Fields returns the header's fields in the order in which they are written.
+func (p *Plan) Fields() []HeaderField {
+	fields := make([]HeaderField, len(p.fields))
+	for i := range p.fields {
+		fields[i] = HeaderField{Key: p.fields[i].key, Number: p.fields[i].number()}
+	}
+	for letter, n := range p.letters {
+		if n > 0 && fields[n-1].Key != string(rune(letter)) {
+			fields[n-1].Letter = string(rune(letter))
+		}
+	}
+	return fields
+}
+
 func (p *Plan) addStruct(t reflect.Type, path []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -199,6 +220,11 @@ func kindOf(t reflect.Type) (fieldKind, bool) {
 	return 0, false
 }
 
+// number tells whether the field is an int or a long.
+func (f *planField) number() bool {
+	return f.kind != kindString && f.kind != kindBool && f.kind != kindOptBool
+}
+
 // value returns the field f of the header struct v.
 func (f *planField) value(v reflect.Value) reflect.Value {
 	for _, i := range f.path {
@@ -225,6 +251,8 @@ func (p *Plan) Bind(c *Command, dst any) error {
 			bad &^= 1 << n
 		}
 		switch {
+		case text == "" && f.number() && (p.strict>>n&1 != 0 || len(c.Fields[i].Key) == 1):
+			bad |= 1 << n
 		case text == "" && f.kind != kindString:
 		case f.set(f.value(v), text):
 			seen |= 1 << n

@@ -22,6 +22,7 @@ type Mux struct {
 type route struct {
 	code  protocol.RequestCode
 	lane  *Lane
+	plan  *protocol.Plan
 	make  func() *Call // a call with room for the route's header
 	serve func(*Call)  // binds the header and runs the handler
 	bind  func(*Call) error
@@ -61,6 +62,13 @@ func (m *Mux) Codes() []protocol.RequestCode {
 	m.each(func(r *route) { codes = append(codes, r.code) })
 	slices.Sort(codes)
 	return codes
+}
+
+// Plans returns the plan of each routed code's header.
+func (m *Mux) Plans() map[protocol.RequestCode]*protocol.Plan {
+	plans := map[protocol.RequestCode]*protocol.Plan{}
+	m.each(func(r *route) { plans[r.code] = r.plan })
+	return plans
 }
 
 func (m *Mux) each(f func(*route)) {
@@ -112,9 +120,9 @@ func makeCall[Req any]() *Call {
 }
 
 // binder returns the func that fills a call's header, with the plan built now.
-func binder[Req any]() func(*Call) error {
+func binder[Req any]() (*protocol.Plan, func(*Call) error) {
 	plan := protocol.PlanFor(new(Req))
-	return func(c *Call) error { return plan.Bind(&c.command, &c.self.(*typedCall[Req]).req) }
+	return plan, func(c *Call) error { return plan.Bind(&c.command, &c.self.(*typedCall[Req]).req) }
 }
 
 // Handle adds a route: code, the lane it runs in, and its handler. The header type's plan is built
@@ -124,8 +132,8 @@ func binder[Req any]() func(*Call) error {
 // A header that does not bind is answered SYSTEM_ERROR with a remark that names the field, without
 // calling the handler. req and c belong to the handler, and may be kept.
 func Handle[Req any](m *Mux, code protocol.RequestCode, lane *Lane, handler func(c *Call, req *Req) (*Command, error)) {
-	bind := binder[Req]()
-	m.add(&route{code: code, lane: lane, make: makeCall[Req], serve: func(c *Call) {
+	plan, bind := binder[Req]()
+	m.add(&route{code: code, lane: lane, plan: plan, make: makeCall[Req], serve: func(c *Call) {
 		defer func() {
 			if reason := recover(); reason != nil {
 				c.caught(reason)
@@ -145,7 +153,7 @@ func Handle[Req any](m *Mux, code protocol.RequestCode, lane *Lane, handler func
 // 256 come together. Requests whose header did not bind have been answered already and are not among
 // them. The two slices are valid until the handler returns; the calls and headers may be kept.
 func HandleRun[Req any](m *Mux, codes []protocol.RequestCode, handler func(calls []*Call, reqs []*Req)) {
-	bind := binder[Req]()
+	plan, bind := binder[Req]()
 	pool := &sync.Pool{}
 	g := &group{take: func() batch {
 		if b, ok := pool.Get().(*typedBatch[Req]); ok {
@@ -154,7 +162,7 @@ func HandleRun[Req any](m *Mux, codes []protocol.RequestCode, handler func(calls
 		return &typedBatch[Req]{handler: handler, pool: pool}
 	}}
 	for _, code := range codes {
-		m.add(&route{code: code, lane: Inline, make: makeCall[Req], bind: bind, group: g})
+		m.add(&route{code: code, lane: Inline, plan: plan, make: makeCall[Req], bind: bind, group: g})
 	}
 }
 

@@ -11,7 +11,8 @@ type CreateTopicRequest struct {
 	Perm            int32  `rmq:",required"`
 	TopicFilterType string `rmq:",required"` // SINGLE_TAG or MULTI_TAG; checkFields() rejects any other value
 	TopicSysFlag    protocol.Optional[int32]
-	Order           bool // NOT saved by the broker (order comes from KV config ORDER_TOPIC_CONFIG)
+	Order           bool             // NOT saved by the broker (order comes from KV config ORDER_TOPIC_CONFIG)
+	Missing         protocol.Missing // the topic is checked first
 }
 
 // DeleteTopicRequest is the header of requests DELETE_TOPIC_IN_BROKER.

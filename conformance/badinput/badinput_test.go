@@ -1,0 +1,153 @@
+//go:build conformance
+
+package badinput
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rocketd/conformance/target"
+	"rocketd/conformance/wire"
+)
+
+// patience bounds every wait for something that must happen.
+const patience = 20 * time.Second
+
+var update = flag.Bool("update", false, "write what the official server answers into testdata")
+
+// Files of what the official server did: its answers, and what it had changed in its tables at the end.
+var (
+	answersFile = filepath.Join("testdata", "official.tsv")
+	changesFile = filepath.Join("testdata", "official-changes.txt")
+)
+
+// settings of the broker under test: nothing comes into being by itself.
+var settings = map[string]string{"autoCreateTopicEnable": "false", "autoCreateSubscriptionGroup": "false"}
+
+func TestBadInput(t *testing.T) {
+	c := target.Start(t, target.Options{Brokers: []target.BrokerOptions{{Conf: settings}}})
+	if *update && c.Kind != target.Official {
+		t.Fatal("-update is for CONFORMANCE_TARGET=official")
+	}
+	prepare(t, c)
+	before, live := readTables(t, c), liveOf(t, c)
+	official := &recording{answers: map[string]answer{}}
+	if !*update {
+		var err error
+		if official, err = readRecording(answersFile); err != nil {
+			t.Fatal(err)
+		}
+	}
+	askAll(t, c, official)
+	checkChanges(t, c, before)
+	live.check(t, c)
+	if *update && !t.Failed() {
+		if err := official.write(answersFile); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// prepare makes the topic and the group that the requests name, and things that none of them names.
+func prepare(t *testing.T, c *target.Target) {
+	t.Helper()
+	broker := c.Brokers[0].Addr
+	for _, topic := range []string{badTopic, "Kept"} {
+		call(t, broker, wire.Request(17, "topic", topic, "defaultTopic", "TBW102", "readQueueNums", "2", "writeQueueNums", "2", "perm", "6",
+			"topicFilterType", "SINGLE_TAG", "topicSysFlag", "0", "order", "false"))
+	}
+	for _, group := range []string{badGroup, "KeptGroup"} {
+		call(t, broker, wire.Request(200).WithBody([]byte(`{"groupName":"`+group+`","retryQueueNums":1,"retryMaxTimes":7}`)))
+	}
+	call(t, broker, wire.Request(15, "consumerGroup", "KeptGroup", "topic", "Kept", "queueId", "1", "commitOffset", "5"))
+	call(t, c.NameServers[0].Addr, wire.Request(100, "namespace", "ORDER_TOPIC_CONFIG", "key", "Kept", "value", "broker-a:2"))
+	call(t, broker, wire.Request(310, "a", badGroup, "b", badTopic, "c", "TBW102", "d", "4", "e", "0", "f", "0", "g", "1700000000000", "h", "0",
+		"i", "", "j", "0", "k", "false", "m", "false").WithBody([]byte("first")))
+}
+
+// askAll makes all requests and compares the answers, or takes them down.
+func askAll(t *testing.T, c *target.Target, official *recording) {
+	t.Helper()
+	used := map[int]bool{}
+	for _, bad := range cases() {
+		want, known := official.answers[bad.id()]
+		known = known || ofLater[bad.code]
+		if !known && !*update {
+			t.Errorf("%s: the official answer is not recorded; run with -update", bad.id())
+			continue
+		}
+		addr, probe := c.Brokers[0].Addr, wire.Request(30, "topic", "Kept", "queueId", "0")
+		if bad.server == "namesrv" {
+			addr, probe = c.NameServers[0].Addr, wire.Request(206)
+		}
+		short := patience
+		if *update {
+			short = 7 * time.Second // a held pull is looked after every 5 s
+		} else if want.code == silent {
+			short = time.Second / 2
+		}
+		got, err := ask(addr, bad.frame(), probe, patience, short)
+		if err != nil {
+			t.Fatalf("%s: %v", bad.id(), err)
+		}
+		if *update {
+			official.put(bad.id(), got)
+			continue
+		}
+		if c.Kind == target.Rocketd {
+			if n, ok := findDifference(bad, got); ok {
+				used[n] = true
+				continue
+			}
+		}
+		if ofLater[bad.code] && got.code != 3 && (got.kept || bad.name == "body 16 MiB") {
+			continue
+		}
+		if !got.isLike(want) {
+			t.Errorf("%s\n\tanswered %v\n\tofficial %v", bad.id(), got, want)
+		}
+	}
+	if c.Kind == target.Rocketd {
+		for n, d := range differences {
+			if !used[n] {
+				t.Errorf("the difference %d %s %q is none any more", d.code, d.server, d.cases)
+			}
+		}
+	}
+}
+
+// checkChanges compares what the requests have changed in the tables with what they changed in the official ones. Some are
+// no mistakes to the official server, such as an offset of a topic that is not there; more than its rocketd may not change.
+func checkChanges(t *testing.T, c *target.Target, before tables) {
+	t.Helper()
+	var allowed []string
+	if !*update {
+		text, err := os.ReadFile(changesFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		allowed = strings.Split(string(text), "\n")
+	}
+	var changes []string
+	every := time.NewTicker(50 * time.Millisecond)
+	defer every.Stop()
+	for end := time.Now().Add(patience); time.Now().Before(end); <-every.C { // a connection's end takes its broker off the routes
+		changes = readTables(t, c).changed(before)
+		if !*update && len(without(changes, allowed)) == 0 {
+			break
+		}
+	}
+	if *update {
+		if err := os.WriteFile(changesFile, []byte(strings.Join(changes, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for _, change := range without(changes, allowed) {
+		t.Errorf("in the tables, not in the official ones: %s", change)
+	}
+}

@@ -1,0 +1,54 @@
+//go:build conformance
+
+package badinput
+
+import "regexp"
+
+// difference is where rocketd's answer is not the official one, with the reason why it is better. COMPATIBILITY.md has a line
+// for each reason.
+type difference struct {
+	server string
+	code   int    // 0 = every
+	cases  string // a pattern of the whole case name
+	got    string // a pattern of the whole answer, as answer.String writes it
+	why    string
+}
+
+var differences = []difference{
+	{"namesrv", 101, "(namespace|key) missing.*", "0\t.*", textEmpty},
+	{"namesrv", 219, "(no header|namespace missing).*", "0\t.*", textEmpty},
+	{"namesrv", 103, "(brokerName|brokerAddr|clusterName|haServerAddr) missing.*", "1\t\"header field \\w+ is missing\"\t-\tkept", "a broker " +
+		"without a name, an address or a cluster would stand in routes that no client can use"},
+	{"namesrv", 322, "body array", "1\t.*kept", otherShape},
+	{"broker", 46, "body (array|null)", "1\t.*kept", otherShape},
+	{"broker", 200, "body null", "1\t.*kept", otherShape},
+	{"broker", 11, "maxMsgNums largest int", "0\t\"FOUND\".*kept", tooMany},
+	{"broker", 12, "maxNum (negative|largest int)", "22\t.*kept", tooMany},
+	{"broker", 17, "(read|write)QueueNums (negative|largest int)", "1\t.*kept", "a topic of less than none, or of 2,147,483,647 queues is of no use, " +
+		"and clients that are told of it run out of memory"},
+	{"broker", 204, "right.*|body .*", "1\t\"the producer group.BadInputGroup. not exist\"\t-\tkept", "a producer group ends with its last " +
+		"producer; the official server keeps its name for ever"},
+	{"broker", 321, "queueId (negative|largest int)", "1\t\"-?\\d+@BadInput is not exist!\"\t-\tkept", "questions for a queue's offsets do not " +
+		"make the queue"},
+}
+
+const (
+	textEmpty  = "a text that is absent is an empty one, here as everywhere: what was put without a namespace is found without one"
+	otherShape = "a body that is no object is refused, not ignored"
+	tooMany    = "more than there can be means all, less than one none; the official server ends in an exception"
+)
+
+// ofLater are the codes that 5.x clients send and no 4.9 server knows: there is no official answer, and any will do that keeps the
+// connection.
+var ofLater = map[int]bool{351: true, 361: true}
+
+// findDifference returns the index of the difference that a case's answer is.
+func findDifference(c badCase, got answer) (int, bool) {
+	for n, d := range differences {
+		if d.server == c.server && (d.code == 0 || d.code == c.code) &&
+			regexp.MustCompile("^(?:"+d.cases+")$").MatchString(c.name) && regexp.MustCompile("^(?:"+d.got+")$").MatchString(got.String()) {
+			return n, true
+		}
+	}
+	return 0, false
+}
