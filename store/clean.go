@@ -24,6 +24,7 @@ type cleanState struct {
 	minPhyOffset int64 // of the log when queues and index were cleaned last; the cleaner's alone
 
 	manual         atomic.Int32 // runs still to do by request
+	unmarked       atomic.Bool  // there was no room for the abort file: nothing may be written until there is
 	diskFull       atomic.Bool
 	diskFullReason atomic.Pointer[string]
 }
@@ -69,6 +70,7 @@ func (s *Store) checkDisk() (diskUse, error) {
 	var u diskUse
 	var err error
 	var free uint64
+	s.markLate()
 	cfg := s.Config()
 	if u.log, u.free, err = s.o.FS.Usage(cfg.logDir()); err != nil {
 		return u, err

@@ -131,6 +131,13 @@ func (s *Store) openLocked() error {
 	if s.checkpoint, err = readCheckpoint(s.o.FS, s.path("checkpoint")); err != nil {
 		return err
 	}
+	if err := s.openLog(crashed); err != nil {
+		return err
+	}
+	if !crashed && s.notStopped() {
+		crashed = true
+		s.log.NotStopped()
+	}
 	s.hint.lockTime = s.lockTime()
 	h := s.readHint(crashed, lockTime)
 	if err := s.load(crashed, h); err != nil {
@@ -139,16 +146,15 @@ func (s *Store) openLocked() error {
 	if err := s.recover(crashed); err != nil {
 		return err
 	}
-	if err := s.writeAbort(); err != nil {
+	if err := s.mark(); err != nil {
 		return err
 	}
 	s.restampHint(h)
 	return nil
 }
 
-// load opens log, queues and index.
-func (s *Store) load(crashed bool, h hint) (err error) {
-	cfg, began := s.Config(), s.o.Clock()
+func (s *Store) openLog(crashed bool) (err error) {
+	cfg := s.Config()
 	s.log, err = commitlog.Open(commitlog.Options{
 		FS:                             s.o.FS,
 		Dir:                            cfg.logDir(),
@@ -166,9 +172,12 @@ func (s *Store) load(crashed bool, h hint) (err error) {
 		QueueOffsets:                   (*queueOffsets)(s),
 		Confirmed:                      s.confirmed,
 	})
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+// load opens queues and index.
+func (s *Store) load(crashed bool, h hint) (err error) {
+	cfg, began := s.Config(), s.o.Clock()
 	s.queues, err = consumequeue.Open(consumequeue.Options{
 		FS:       s.o.FS,
 		Dir:      s.path("consumequeue"),
@@ -222,25 +231,6 @@ func (s *Store) exists(name string) (bool, error) {
 		return false, fmt.Errorf("store: %w", err)
 	}
 	return true, nil
-}
-
-// writeAbort makes the empty file that tells the next start, ours or the official broker's, that this one was
-// not closed.
-func (s *Store) writeAbort() error {
-	f, err := s.o.FS.Create(s.path("abort"))
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err == nil {
-		err = f.Close()
-	}
-	if err == nil {
-		err = s.o.FS.SyncDir(s.Config().StorePathRootDir)
-	}
-	if err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	return nil
 }
 
 // abandon closes what an Open that failed has opened; the abort file is left as it was.
@@ -310,16 +300,6 @@ func (s *Store) Close() error {
 	}
 	errs = append(errs, s.lock.Close())
 	return errors.Join(errs...)
-}
-
-func (s *Store) removeAbort() error {
-	if err := s.o.FS.Remove(s.path("abort")); err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	if err := s.o.FS.SyncDir(s.Config().StorePathRootDir); err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	return nil
 }
 
 // Config is the configuration in force.

@@ -29,6 +29,8 @@ func (s *Store) Writable() error {
 	switch {
 	case s.clean.diskFull.Load():
 		return fmt.Errorf("%w: %s", ErrDiskFull, *s.clean.diskFullReason.Load())
+	case s.clean.unmarked.Load():
+		return fmt.Errorf("%w: there was no room for the file %s", ErrDiskFull, s.path("abort"))
 	case s.queues.Failing() || s.index.Failing():
 		return ErrFiles
 	}

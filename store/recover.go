@@ -2,7 +2,10 @@ package store
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"math"
+	"syscall"
 	"time"
 
 	"rocketd/protocol/message"
@@ -57,6 +60,11 @@ func (s *Store) recover(crashed bool) error {
 		return err
 	}
 	reindexFrom, err := s.indexStart(from, crashed, own)
+	if errors.Is(err, syscall.ENOSPC) {
+		// It can't be mended where it is, but made again from the log: that also gives room to the rest.
+		s.o.Log.Error("the disk is full: the index is removed and made again from the log, as far as there is room; make room", "error", err)
+		reindexFrom, err = max(0, s.log.MinOffset()), s.index.DestroyAll()
+	}
 	if err == nil && reindexFrom < from {
 		err = s.lowerCheckpoint(reindexFrom)
 	}
@@ -152,10 +160,27 @@ func (s *Store) lowerCheckpoint(from int64) error {
 	if err := s.writeAbort(); err != nil {
 		return err
 	}
-	if err := writeCheckpoint(s.o.FS, s.path("checkpoint"), s.Config().StorePathRootDir, c); err != nil {
+	err := writeCheckpoint(s.o.FS, s.path("checkpoint"), s.Config().StorePathRootDir, c)
+	if errors.Is(err, syscall.ENOSPC) {
+		// A file system that copies what it writes. Without the file a start takes nothing for durable.
+		s.o.Log.Error("the disk is full: the checkpoint is removed, a start after a kill takes longer until there is a new one; make room", "error", err)
+		c.dispatched, c.lastRecord = noCheckpoint.dispatched, noCheckpoint.lastRecord
+		err = s.removeCheckpoint()
+	}
+	if err != nil {
 		return err
 	}
 	s.checkpoint = c
+	return nil
+}
+
+func (s *Store) removeCheckpoint() error {
+	if err := s.o.FS.Remove(s.path("checkpoint")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("store: %w", err)
+	}
+	if err := s.o.FS.SyncDir(s.Config().StorePathRootDir); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
 	return nil
 }
 

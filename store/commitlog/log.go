@@ -154,6 +154,9 @@ func Open(o Options) (*Log, error) {
 	return l, nil
 }
 
+// NotStopped makes Recover treat the log as Options.Crashed does. To be called between Open and Recover.
+func (l *Log) NotStopped() { l.o.Crashed = true }
+
 func orDefault(v, d int) int {
 	if v <= 0 {
 		return d

@@ -141,11 +141,11 @@ func (q *Queue) zeroLocked(known int64) error {
 			return fmt.Errorf("consumequeue: reading %s: %w", q.table.path(q, start), err)
 		}
 		b = b[:n]
-		if n == 0 || !clearNonZero(b) {
+		if n == 0 || allZero(b) {
 			if at >= (known-start)*EntrySize {
 				return nil
 			}
-		} else if _, err := h.file.WriteAt(b, at); err != nil {
+		} else if err := h.file.Zero(at, int64(n)); err != nil { // a full disk may have no room for written zeros
 			return fmt.Errorf("consumequeue: zeroing %s: %w", q.table.path(q, start), err)
 		}
 		at += int64(max(n, EntrySize))
@@ -153,15 +153,14 @@ func (q *Queue) zeroLocked(known int64) error {
 	return nil
 }
 
-// clearNonZero zeroes b and tells whether it was not zero already.
-func clearNonZero(b []byte) bool {
+// allZero tells whether nothing is in b.
+func allZero(b []byte) bool {
 	for i := range b {
 		if b[i] != 0 {
-			clear(b)
-			return true
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // removeFilesLocked removes all files of the queue; it is as new after it, but for next.
