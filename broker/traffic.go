@@ -74,7 +74,7 @@ func (b *Broker) countDelivered(level int, p *store.Put) {
 func (b *Broker) statsData(c *remoting.Call, req *header.ViewBrokerStatsDataRequest) (*protocol.Command, error) {
 	d, ok := b.traffic.View(req.StatsName, req.StatsKey)
 	if !ok {
-		return nil, protocol.Errorf(protocol.SystemError, "The stats <%s> <%s> not exist", nullText(req.StatsName), nullText(req.StatsKey))
+		return nil, protocol.Errorf(protocol.SystemError, "The stats <%s> <%s> not exist", req.StatsName, req.StatsKey)
 	}
 	return withBody(c.Success(nil), &body.BrokerStatsData{
 		StatsMinute: statsItem(d.Minute), StatsHour: statsItem(d.Hour), StatsDay: statsItem(d.Day),
@@ -83,12 +83,4 @@ func (b *Broker) statsData(c *remoting.Call, req *header.ViewBrokerStatsDataRequ
 
 func statsItem(s stats.Snapshot) body.BrokerStatsItem {
 	return body.BrokerStatsItem{Sum: s.Sum, Tps: s.Tps, Avgpt: s.Avgpt}
-}
-
-// nullText is a text as Java's format writes it, in which an absent one is null.
-func nullText(s string) string {
-	if s == "" {
-		return "null"
-	}
-	return s
 }
