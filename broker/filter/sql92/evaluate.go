@@ -1,0 +1,308 @@
+package sql92
+
+import (
+	"slices"
+	"strings"
+
+	"rocketd/protocol/message"
+)
+
+// valueKind is the type of a value.
+type valueKind uint8
+
+const (
+	isNull valueKind = iota
+	isText
+	isInt    // 32 bits
+	isLong   // 64 bits
+	isDouble // 64 bits
+	isBool   // int is 0 or 1
+	isFault  // what Java throws
+)
+
+// value is what a side of a comparison gives.
+type value struct {
+	kind  valueKind
+	int   int64
+	float float64
+	text  string
+}
+
+func (v *value) number() bool { return v.kind == isInt || v.kind == isLong || v.kind == isDouble }
+
+func boolean(b bool) value {
+	if b {
+		return value{kind: isBool, int: 1}
+	}
+	return value{kind: isBool}
+}
+
+// truth is what a condition gives.
+type truth uint8
+
+const (
+	unknown truth = iota
+	isTrue
+	isFalse
+	fault // ends the evaluation
+)
+
+func truthOf(b bool) truth {
+	if b {
+		return isTrue
+	}
+	return isFalse
+}
+
+// fewNames is up to how many names each is looked for by itself in the properties text. With more the text
+// is read once, so an evaluation never costs more than the text and the tree.
+const fewNames = 8
+
+// slot is a property that has been looked for.
+type slot struct {
+	text  string
+	known bool
+	there bool
+}
+
+// view is one evaluation: the properties of one message as an expression sees them.
+type view struct {
+	properties string
+	names      []string
+	slots      []slot
+}
+
+func (v *view) start(e *Expression, properties string) {
+	v.properties, v.names = properties, e.names
+	if e.slots == nil {
+		return
+	}
+	for i := range v.slots {
+		v.slots[i].known = true
+	}
+	message.EachProperty(properties, func(name, text string) bool {
+		if i, ok := e.slots[name]; ok {
+			v.slots[i] = slot{text, true, true} // of several the last counts
+		}
+		return true
+	})
+}
+
+// end lets go of the message.
+func (v *view) end() {
+	v.properties = ""
+	clear(v.slots)
+}
+
+func (v *view) property(n *node) *slot {
+	s := &v.slots[n.slot]
+	if !s.known {
+		s.text, s.there = message.Property(v.properties, n.name)
+		s.known = true
+	}
+	return s
+}
+
+// load is the value of a node.
+func (v *view) load(n *node) value {
+	switch n.op {
+	case opConst:
+		return n.value
+	case opProperty:
+		if s := v.property(n); s.there {
+			return value{kind: isText, text: s.text}
+		}
+		return value{}
+	case opNegate:
+		x := v.load(n.left)
+		switch x.kind {
+		case isInt:
+			x.int = int64(-int32(x.int))
+		case isLong:
+			x.int = -x.int
+		case isDouble:
+			x.float = -x.float
+		case isFault:
+		default: // no number has no negative
+			return value{}
+		}
+		return x
+	}
+	switch v.test(n) {
+	case isTrue:
+		return value{kind: isBool, int: 1}
+	case isFalse:
+		return value{kind: isBool}
+	case fault:
+		return value{kind: isFault}
+	}
+	return value{}
+}
+
+// test is the truth of a condition.
+func (v *view) test(n *node) truth {
+	switch n.op {
+	case opConst:
+		if n.value.kind == isNull {
+			return unknown
+		}
+		return truthOf(n.value.int != 0)
+	case opCast: // a property is a text, and no text is true
+		if v.property(n.left).there {
+			return isFalse
+		}
+		return unknown
+	case opNot:
+		switch t := v.test(n.left); t {
+		case isTrue:
+			return isFalse
+		case isFalse:
+			return isTrue
+		default:
+			return t
+		}
+	case opAnd:
+		return v.all(n.list, isFalse, isTrue)
+	case opOr:
+		return v.all(n.list, isTrue, isFalse)
+	case opIn:
+		s := v.property(n.left)
+		if !s.there {
+			return unknown
+		}
+		found := false
+		if n.found != nil {
+			_, found = n.found[s.text]
+		} else {
+			found = slices.Contains(n.texts, s.text)
+		}
+		return truthOf(found != n.negated)
+	case opEqual:
+		return v.equal(n)
+	}
+	return v.order(n)
+}
+
+// all is AND and OR: decided by the first that decides, unknown when one is, otherwise the rest.
+func (v *view) all(list []*node, decides, rest truth) truth {
+	for _, n := range list {
+		switch t := v.test(n); t {
+		case decides, fault:
+			return t
+		case unknown:
+			rest = unknown
+		}
+	}
+	return rest
+}
+
+// equal is left = right: true when both are null, false when only the right one is, unknown when only the left is.
+func (v *view) equal(n *node) truth {
+	l := v.load(n.left)
+	if l.kind == isFault {
+		return fault
+	}
+	r := v.load(n.right)
+	switch {
+	case r.kind == isFault:
+		return fault
+	case l.kind == isNull && r.kind == isNull:
+		return isTrue
+	case l.kind == isNull:
+		return unknown
+	case r.kind == isNull:
+		return isFalse
+	case l.kind == isText && r.kind == isText:
+		return truthOf(l.text == r.text)
+	}
+	c, ok := compare(l, r)
+	if !ok {
+		return fault
+	}
+	return truthOf(c == 0)
+}
+
+// order is a comparison by size.
+func (v *view) order(n *node) truth {
+	l := v.load(n.left)
+	if l.kind == isNull {
+		return unknown // whatever the right side is
+	}
+	r := v.load(n.right)
+	if r.kind == isNull {
+		return unknown
+	}
+	if l.kind == isText && r.kind == isText {
+		a, ok := parseFloat(l.text)
+		b, ok2 := parseFloat(r.text)
+		if !ok || !ok2 {
+			return fault
+		}
+		l, r = value{kind: isDouble, float: a}, value{kind: isDouble, float: b}
+	}
+	c, ok := compare(l, r)
+	if !ok {
+		return fault
+	}
+	switch n.op {
+	case opMore:
+		return truthOf(c > 0)
+	case opMoreEq:
+		return truthOf(c >= 0)
+	case opLess:
+		return truthOf(c < 0)
+	}
+	return truthOf(c <= 0)
+}
+
+// compare orders two values that are not null and not both texts, after making them one type; false when a text
+// is no number of the other's type. What has no order counts as smaller. As ComparisonExpression#__compare of 4.9.8.
+func compare(l, r value) (int, bool) {
+	ok := true
+	switch {
+	case l.kind == isBool && r.kind == isText:
+		return 0, false // 4.9.8 takes the wrong one for a text
+	case l.kind == isText:
+		l, ok = convert(l.text, r.kind)
+	case r.kind == isText:
+		r, ok = convert(r.text, l.kind)
+	case l.kind == isBool != (r.kind == isBool):
+		return -1, true
+	}
+	if !ok {
+		return 0, false
+	}
+	if l.kind == isDouble || r.kind == isDouble {
+		return compareFloats(l.asFloat(), r.asFloat()), true
+	}
+	switch {
+	case l.int < r.int:
+		return -1, true
+	case l.int > r.int:
+		return 1, true
+	}
+	return 0, true
+}
+
+func (v *value) asFloat() float64 {
+	if v.kind == isDouble {
+		return v.float
+	}
+	return float64(v.int)
+}
+
+// convert reads a text as a value of a kind.
+func convert(text string, k valueKind) (v value, ok bool) {
+	v.kind = k
+	switch k {
+	case isInt:
+		v.int, ok = parseInt(text, 32)
+	case isLong:
+		v.int, ok = parseInt(text, 64)
+	case isDouble:
+		v.float, ok = parseFloat(text)
+	case isBool:
+		return boolean(strings.EqualFold(text, "true")), true
+	}
+	return v, ok
+}
