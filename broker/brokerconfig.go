@@ -32,6 +32,7 @@ var startKeys = []string{
 	"listenPort", "bindAddress", "brokerName", "brokerClusterName", "brokerId", "brokerIP1", "brokerIP2", "brokerRole",
 	"haListenPort", "storePathRootDir", "storePathCommitLog", "storePathDLedgerCommitLog", "readOnlyCommitLogStorePaths",
 	"mappedFileSizeCommitLog", "mappedFileSizeConsumeQueue", "maxHashSlotNum", "maxIndexNum", "enableConsumeQueueExt",
+	"mappedFileSizeConsumeQueueExt",
 	"flushDiskType", "messageDelayLevel", "messageIndexEnable", "traceTopicEnable", "msgTraceTopicName",
 	"flushConsumerOffsetInterval", "frameMaxLength",
 }

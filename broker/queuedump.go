@@ -1,8 +1,11 @@
 package broker
 
 import (
+	"encoding/base64"
 	"fmt"
+	"strings"
 
+	"rocketd/broker/filter"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
 	"rocketd/protocol/header"
@@ -41,8 +44,40 @@ func (b *Broker) queryConsumeQueue(c *remoting.Call, req *header.QueryConsumeQue
 	}
 	if req.Count > 0 {
 		for _, e := range entries {
-			dump.QueueData = append(dump.QueueData, body.ConsumeQueueData{PhysicOffset: e.PhyOffset, PhysicSize: e.Size, TagsCode: e.TagsCode})
+			d := body.ConsumeQueueData{PhysicOffset: e.PhyOffset, PhysicSize: e.Size, TagsCode: e.TagsCode}
+			if e.IsExtAddress() {
+				b.dumpUnit(&d, req, dump.SubscriptionData)
+			}
+			dump.QueueData = append(dump.QueueData, d)
 		}
 	}
 	return withBody(c.Answer(protocol.Success, unsetRemark, nil), dump)
+}
+
+// dumpUnit adds what the unit in consumequeue_ext says, to which an entry leads.
+func (b *Broker) dumpUnit(d *body.ConsumeQueueData, req *header.QueryConsumeQueueRequest, s *body.SubscriptionData) {
+	u, ok := b.store.Unit(req.Topic, req.QueueId, d.TagsCode)
+	if !ok {
+		d.Msg = fmt.Sprintf("Cq extend not exist!addr: %d", d.TagsCode)
+		return
+	}
+	bitMap := ""
+	if len(u.BitMap) > 0 {
+		bitMap = `"filterBitMap":"` + base64.StdEncoding.EncodeToString(u.BitMap) + `",`
+		d.BitMap = bitText(u.BitMap)
+	}
+	d.ExtendDataJson = fmt.Sprintf(`{%s"msgStoreTime":%d,"size":%d,"tagsCode":%d}`, bitMap, u.StoreTimestamp, u.Size(), u.TagsCode)
+	d.Eval = s != nil && (s.ClassFilterMode || !filter.IsTag(s.ExpressionType) || filter.FromCodes(s.SubString, s.CodeSet).MatchQueue(u.TagsCode))
+}
+
+// bitText is a bit map as text, the last byte first and a line for each eight (BitsArray#toString of 4.9.8).
+func bitText(bits []byte) string {
+	var text strings.Builder
+	for i := len(bits) - 1; i >= 0; i-- {
+		fmt.Fprintf(&text, "%08b", bits[i])
+		if i%8 == 0 {
+			text.WriteByte('\n')
+		}
+	}
+	return text.String()
 }

@@ -16,6 +16,7 @@ func (c *Config) Check() error {
 	}{
 		{"mappedFileSizeCommitLog", c.MappedFileSizeCommitLog, 4 << 10},
 		{"mappedFileSizeConsumeQueue", c.MappedFileSizeConsumeQueue, 20},
+		{"mappedFileSizeConsumeQueueExt", c.MappedFileSizeConsumeQueueExt, 128},
 		{"maxHashSlotNum", c.MaxHashSlotNum, 1},
 		{"maxIndexNum", c.MaxIndexNum, 2},
 		{"maxMessageSize", c.MaxMessageSize, 1},
@@ -50,8 +51,6 @@ func (c *Config) Check() error {
 		return fmt.Errorf("store: storePathCommitLog=%s lists several folders, which is not served: the messages in the others would be missed", c.StorePathCommitLog)
 	case c.ReadOnlyCommitLogStorePaths != "":
 		return fmt.Errorf("store: readOnlyCommitLogStorePaths=%s is not served: the messages there would be missed", c.ReadOnlyCommitLogStorePaths)
-	case c.EnableConsumeQueueExt:
-		return fmt.Errorf("store: enableConsumeQueueExt=true comes with the filters by SQL92, which are not served yet; existing files are left as they are")
 	case c.EnableMultiDispatch:
 		return fmt.Errorf("store: enableMultiDispatch=true is not served: messages would be missing in their light message queues")
 	case c.EnableDLegerCommitLog:

@@ -15,9 +15,9 @@ type Config struct {
 
 	MappedFileSizeCommitLog       int  // bytes of a commit-log file
 	MappedFileSizeConsumeQueue    int  // bytes of a consume-queue file, rounded up to a multiple of 20
-	EnableConsumeQueueExt         bool // write consumequeue_ext; refused until SQL filters are served
-	MappedFileSizeConsumeQueueExt int  // bytes of a consumequeue_ext file
-	BitMapLengthConsumeQueueExt   int  // bits of a filter's bit map
+	EnableConsumeQueueExt         bool // write consumequeue_ext, which spares filters by SQL92 the reading of records
+	MappedFileSizeConsumeQueueExt int  // bytes of a consumequeue_ext file, of which each queue has one at least
+	BitMapLengthConsumeQueueExt   int  // bits of a filter's bit map; the official broker makes its buffers by it, no effect here
 	MaxHashSlotNum                int  // hash slots of an index file
 	MaxIndexNum                   int  // entries of an index file
 

@@ -150,6 +150,9 @@ func (h *history) judge(s *Store) error {
 					return fmt.Errorf("%s %d %d is another record: %s %d %d at %d: %v", topic, queueId, offset,
 						rec.Topic(), rec.QueueId(), rec.QueueOffset(), rec.PhyOffset(), err)
 				}
+				if err := unitOf(s, rec); err != nil {
+					return err
+				}
 				body := string(rec.Body())
 				if !h.sent[body] || h.refused[body] {
 					return fmt.Errorf("%s %d %d is a phantom: %s", topic, queueId, offset, body)
@@ -193,7 +196,9 @@ func crashConfig(flush string) Config {
 
 // TestPowerCutAtEverySync runs with sync flush and cuts the power before each sync: what was acknowledged is there,
 // offsets have no gaps, nothing appears that was not sent.
-func TestPowerCutAtEverySync(t *testing.T) {
+func TestPowerCutAtEverySync(t *testing.T) { cutAtEverySync(t, crashConfig(SyncFlush)) }
+
+func cutAtEverySync(t *testing.T, cfg Config) {
 	mem := vfs.NewMem(nil)
 	h := newHistory()
 	type cut struct {
@@ -213,14 +218,14 @@ func TestPowerCutAtEverySync(t *testing.T) {
 		}
 		return nil
 	})
-	s := openStore(t, fsys, crashConfig(SyncFlush), Options{})
+	s := openStore(t, fsys, cfg, Options{})
 	h.work(s, 24)
 	closeStore(t, s)
 	if len(cuts) < 60 {
 		t.Fatalf("only %d syncs", len(cuts))
 	}
 	for i, c := range cuts {
-		if err := c.h.check(c.mem, crashConfig(SyncFlush)); err != nil {
+		if err := c.h.check(c.mem, cfg); err != nil {
 			t.Fatalf("power cut %d, before %v %s: %v", i, c.op.Kind, c.op.Name, err)
 		}
 	}
@@ -257,7 +262,9 @@ func TestPowerCutsInARow(t *testing.T) {
 
 // TestKillAtEveryWrite ends the process before each write, with asynchronous flush: what was written is in the page
 // cache, so nothing that was acknowledged is lost.
-func TestKillAtEveryWrite(t *testing.T) {
+func TestKillAtEveryWrite(t *testing.T) { killAtEveryWrite(t, crashConfig(AsyncFlush)) }
+
+func killAtEveryWrite(t *testing.T, cfg Config) {
 	mem := vfs.NewMem(nil)
 	h := newHistory()
 	type kill struct {
@@ -276,11 +283,11 @@ func TestKillAtEveryWrite(t *testing.T) {
 		}
 		return nil
 	})
-	s := openStore(t, fsys, crashConfig(AsyncFlush), Options{})
+	s := openStore(t, fsys, cfg, Options{})
 	h.work(s, 16)
 	closeStore(t, s)
 	for i, k := range kills {
-		if err := k.h.check(k.mem, crashConfig(AsyncFlush)); err != nil {
+		if err := k.h.check(k.mem, cfg); err != nil {
 			t.Fatalf("kill %d, before %v %s: %v", i, k.op.Kind, k.op.Name, err)
 		}
 	}

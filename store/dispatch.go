@@ -20,6 +20,7 @@ const retryDispatch = time.Second
 type dispatchScratch struct {
 	lastError time.Time // when an error was logged last
 	skipped   int       // errors not logged since
+	unit      consumequeue.Unit
 }
 
 // confirmed wakes the dispatcher; see commitlog.Options.
@@ -101,10 +102,7 @@ func (s *Store) dispatchRecord(phyOffset int64, r message.Record, indexed bool) 
 	p := s.parse(r, &a)
 	enters := message.Queued(a.sysFlag)
 	if enters && (s.lost == nil || !s.lost[consumequeue.Name{Topic: a.Topic, QueueId: a.QueueId}]) {
-		e := consumequeue.Entry{PhyOffset: phyOffset, Size: int32(r.Size()), TagsCode: a.TagsCode}
-		if err := s.queues.Append(a.Topic, a.QueueId, a.QueueOffset, e); err != nil {
-			s.dispatchError("consume queue", phyOffset, err)
-		}
+		s.enqueue(&a, consumequeue.Entry{PhyOffset: phyOffset, Size: int32(r.Size()), TagsCode: a.TagsCode})
 	}
 	if indexed && message.TransactionValue(a.sysFlag) != message.TransactionRollback && s.Config().MessageIndexEnable {
 		if err := s.index.Put(a.Topic, p.uniqKey, p.keys, phyOffset, a.StoreTimestamp); err != nil {
@@ -118,6 +116,21 @@ func (s *Store) dispatchRecord(phyOffset int64, r message.Record, indexed bool) 
 		s.o.Arrive(a)
 	}
 	return nil
+}
+
+// enqueue puts the entry of a record into its queue, with a unit in consumequeue_ext when that is enabled.
+func (s *Store) enqueue(a *Arrival, e consumequeue.Entry) {
+	var u *consumequeue.Unit
+	if s.extended {
+		u = &s.scratch.unit
+		u.TagsCode, u.StoreTimestamp, u.BitMap = a.TagsCode, a.StoreTimestamp, u.BitMap[:0]
+		if s.o.FilterBitMap != nil {
+			u.BitMap = s.o.FilterBitMap(u.BitMap, a.Topic, a.Properties)
+		}
+	}
+	if err := s.queues.AppendUnit(a.Topic, a.QueueId, a.QueueOffset, e, u); err != nil {
+		s.dispatchError("consume queue", e.PhyOffset, err)
+	}
 }
 
 // indexRecord is the index's part of dispatchRecord.

@@ -43,6 +43,7 @@ func TestForgedRecord(t *testing.T) {
 	if b, err := s.log.Read(nil, forged, 8); err != nil || binary.BigEndian.Uint32(b) != size {
 		t.Fatalf("the bait is not at %d: %x, %v", forged, b, err)
 	}
+	waitFor(t, "dispatch, which allocates too", func() bool { return s.DispatchBehind() == 0 })
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, err := s.Record(forged); !errors.Is(err, commitlog.ErrNotFound) {

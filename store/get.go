@@ -63,6 +63,7 @@ type GetResult struct {
 type getScratch struct {
 	entries []byte
 	chosen  []consumequeue.Entry
+	units   consumequeue.UnitReader
 }
 
 var getScratches = sync.Pool{New: func() any { return new(getScratch) }}
@@ -73,6 +74,7 @@ type get struct {
 	s        *Store
 	cfg      *Config
 	filter   Filter
+	queue    *consumequeue.Queue
 	max      int
 	logEnd   int64
 	inMemory int64 // records from this offset on count as in memory
@@ -126,8 +128,11 @@ func (s *Store) inMemoryBytes(cfg *Config) int64 {
 
 // read reads from an offset that the queue has. It looks at the entries of one file, as the official broker does.
 func (g *get) read(q *consumequeue.Queue, offset int64) {
-	g.getScratch = getScratches.Get().(*getScratch)
-	defer func() { getScratches.Put(g.getScratch) }()
+	g.queue, g.getScratch = q, getScratches.Get().(*getScratch)
+	defer func() {
+		g.units.Reset()
+		getScratches.Put(g.getScratch)
+	}()
 	r := &g.result
 	r.Status = NoMatchedMessage
 	scan := int64(max(minScan, g.max))
@@ -176,7 +181,7 @@ func (g *get) readEntries(entries []byte) (n int, full bool) {
 			if full = g.full(len(g.result.Body)+bytes, g.result.Count+len(chosen), e); full {
 				break
 			}
-			if g.filter != nil && !e.IsExtAddress() && !g.filter.MatchQueue(e.TagsCode) {
+			if g.filter != nil && !g.match(e) {
 				continue
 			}
 			chosen, bytes = append(chosen, e), bytes+int(e.Size)
@@ -192,6 +197,22 @@ func (g *get) readEntries(entries []byte) (n int, full bool) {
 		}
 	}
 	return n, false
+}
+
+// match is the first stage of the filter. An entry whose unit can't be read passes, as in 4.9.8.
+func (g *get) match(e consumequeue.Entry) bool {
+	if !e.IsExtAddress() {
+		return g.filter.MatchQueue(e.TagsCode)
+	}
+	u, ok := g.units.Read(g.queue, e.TagsCode)
+	if !ok {
+		return true
+	}
+	if !g.filter.MatchQueue(u.TagsCode) {
+		return false
+	}
+	f, ok := g.filter.(UnitFilter)
+	return !ok || f.MatchUnit(u.StoreTimestamp, u.BitMap)
 }
 
 // full is isTheBatchFull of 4.9.8: the first message is always given.

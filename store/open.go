@@ -45,6 +45,7 @@ type Store struct {
 	live       bool                       // recovery is over: Arrive is called
 	lost       map[consumequeue.Name]bool // recovery makes these queues again, apart from dispatch; nil: none
 	scratch    dispatchScratch
+	extended   bool         // entries get units in consumequeue_ext
 	dispatched atomic.Int64 // log offset before which everything is in queues and index
 	lastRecord atomic.Int64 // log offset of the last record dispatched; stored before dispatched
 	lastStored atomic.Int64 // store timestamp of the last record dispatched
@@ -178,6 +179,7 @@ func (s *Store) openLog(crashed bool) (err error) {
 // load opens queues and index.
 func (s *Store) load(crashed bool, h hint) (err error) {
 	cfg, began := s.Config(), s.o.Clock()
+	s.extended = cfg.EnableConsumeQueueExt
 	s.queues, err = consumequeue.Open(consumequeue.Options{
 		FS:       s.o.FS,
 		Dir:      s.path("consumequeue"),
@@ -186,6 +188,10 @@ func (s *Store) load(crashed bool, h hint) (err error) {
 		Ends:     h.ends(),
 		EndsTime: h.at(),
 		Log:      s.o.Log,
+
+		Ext:         s.path("consumequeue_ext"),
+		ExtFileSize: cfg.MappedFileSizeConsumeQueueExt,
+		EnableExt:   cfg.EnableConsumeQueueExt,
 	})
 	if err != nil {
 		return err

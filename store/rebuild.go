@@ -36,10 +36,7 @@ func (s *Store) rebuildLost(end int64) error {
 				return nil
 			}
 			entries++
-			e := consumequeue.Entry{PhyOffset: phyOffset, Size: int32(r.Size()), TagsCode: a.TagsCode}
-			if err := s.queues.Append(a.Topic, a.QueueId, a.QueueOffset, e); err != nil {
-				s.dispatchError("consume queue", phyOffset, err)
-			}
+			s.enqueue(&a, consumequeue.Entry{PhyOffset: phyOffset, Size: int32(r.Size()), TagsCode: a.TagsCode})
 			return nil
 		})
 		if errors.Is(err, commitlog.ErrDamaged) {

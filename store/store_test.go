@@ -265,18 +265,18 @@ func TestOpenThenCloseWithoutStart(t *testing.T) {
 
 func TestConfigRefusals(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"storePathCommitLog":           func(c *Config) { c.StorePathCommitLog = "/a,/b" },
-		"readOnlyCommitLogStorePaths":  func(c *Config) { c.ReadOnlyCommitLogStorePaths = "/a" },
-		"enableConsumeQueueExt":        func(c *Config) { c.EnableConsumeQueueExt = true },
-		"enableMultiDispatch":          func(c *Config) { c.EnableMultiDispatch = true },
-		"enableDLegerCommitLog":        func(c *Config) { c.EnableDLegerCommitLog = true },
-		"flushDiskType":                func(c *Config) { c.FlushDiskType = "SYNC" },
-		"brokerRole=SLAVE":             func(c *Config) { c.BrokerRole = Slave },
-		"brokerRole=X":                 func(c *Config) { c.BrokerRole = "X" },
-		"mappedFileSizeCommitLog=0":    func(c *Config) { c.MappedFileSizeCommitLog = 0 },
-		"more than 2 GiB":              func(c *Config) { c.MaxIndexNum = 200_000_000 },
-		"storePathRootDir":             func(c *Config) { c.StorePathRootDir = "" },
-		"mappedFileSizeConsumeQueue=1": func(c *Config) { c.MappedFileSizeConsumeQueue = 1 },
+		"storePathCommitLog":            func(c *Config) { c.StorePathCommitLog = "/a,/b" },
+		"readOnlyCommitLogStorePaths":   func(c *Config) { c.ReadOnlyCommitLogStorePaths = "/a" },
+		"mappedFileSizeConsumeQueueExt": func(c *Config) { c.MappedFileSizeConsumeQueueExt = 100 },
+		"enableMultiDispatch":           func(c *Config) { c.EnableMultiDispatch = true },
+		"enableDLegerCommitLog":         func(c *Config) { c.EnableDLegerCommitLog = true },
+		"flushDiskType":                 func(c *Config) { c.FlushDiskType = "SYNC" },
+		"brokerRole=SLAVE":              func(c *Config) { c.BrokerRole = Slave },
+		"brokerRole=X":                  func(c *Config) { c.BrokerRole = "X" },
+		"mappedFileSizeCommitLog=0":     func(c *Config) { c.MappedFileSizeCommitLog = 0 },
+		"more than 2 GiB":               func(c *Config) { c.MaxIndexNum = 200_000_000 },
+		"storePathRootDir":              func(c *Config) { c.StorePathRootDir = "" },
+		"mappedFileSizeConsumeQueue=1":  func(c *Config) { c.MappedFileSizeConsumeQueue = 1 },
 	} {
 		cfg := smallConfig("/store")
 		change(&cfg)

@@ -24,12 +24,34 @@ func (s *Store) MaxOffset(topic string, queueId int32) int64 {
 // Entry is one entry of a consume queue.
 type Entry = consumequeue.Entry
 
-// Entry is the consume-queue entry at a queue offset.
+// Unit is one unit of consumequeue_ext.
+type Unit = consumequeue.Unit
+
+// Entry is the consume-queue entry at a queue offset. Its tagsCode is that of its unit, if it leads to one; when that can't
+// be read, the tagsCode of a delayed message is calculated again (ScheduleMessageService of 4.9.8), others stay addresses.
 func (s *Store) Entry(topic string, queueId int32, offset int64) (e Entry, ok bool) {
-	if q := s.queues.Find(topic, queueId); q != nil {
-		return q.Entry(offset)
+	q := s.queues.Find(topic, queueId)
+	if q == nil {
+		return Entry{}, false
 	}
-	return Entry{}, false
+	if e, ok = q.Entry(offset); ok && e.IsExtAddress() {
+		var r consumequeue.UnitReader
+		if u, there := r.Read(q, e.TagsCode); there {
+			e.TagsCode = u.TagsCode
+		} else if topic == message.TopicSchedule {
+			e.TagsCode = s.o.DeliverTime(int(queueId)+1, s.storeTime(e.PhyOffset))
+		}
+	}
+	return e, ok
+}
+
+// Unit is the unit to which a tagsCode that is an address leads (Entry.IsExtAddress); ok is false when there is none.
+func (s *Store) Unit(topic string, queueId int32, address int64) (u Unit, ok bool) {
+	if q := s.queues.Find(topic, queueId); q != nil {
+		var r consumequeue.UnitReader
+		u, ok = r.Read(q, address)
+	}
+	return u, ok
 }
 
 // Entries are up to n entries of a queue from a queue offset on, as far as they lie in one file; none when there is no

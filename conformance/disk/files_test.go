@@ -150,7 +150,7 @@ func (r record) tagsCode() (code int64, ok bool) {
 }
 
 // sizes are the sizes of a store's files.
-type sizes struct{ log, queue int64 }
+type sizes struct{ log, queue, ext int64 }
 
 // checkFiles reads the directory of a server that has ended: the log must hold what was read through the server, the
 // queues what is in the log. After a kill a queue may end too early; it must not say anything wrong.
@@ -201,6 +201,13 @@ func (l *ledger) checkQueue(t *testing.T, dir string, p place, records []record,
 	for i, e := range entries[:min(len(entries), len(records))] {
 		r := records[i]
 		code, _ := r.tagsCode()
+		if e.tagsCode <= maxExtAddress {
+			var stored int64
+			if e.tagsCode, stored = resolve(t, filepath.Dir(dir), p, e.tagsCode, sz.ext); stored != r.StoreTimestamp {
+				t.Errorf("%s: the unit of entry %d is of %d, the record of %d", p, i, stored, r.StoreTimestamp)
+			}
+			l.units++
+		}
 		if want := (entry{r.phyOffset, int32(r.size), code}); e != want || r.QueueOffset != int64(i) {
 			t.Errorf("%s: entry %d is %+v, want %+v of queue offset %d", p, i, e, want, r.QueueOffset)
 		}

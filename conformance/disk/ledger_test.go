@@ -63,6 +63,7 @@ type ledger struct {
 	open    map[string]*message   // by id: sent, or due, and not read yet
 	copies  map[string][]*message // by id: the delivered copies of delayed messages
 	offsets map[string]int64      // "group topic queue" → committed offset
+	units   int                   // of consumequeue_ext, to which entries led when the files were checked last
 }
 
 func newLedger() *ledger {

@@ -85,12 +85,13 @@ func newTurns(t *testing.T, eras []*era, conf map[string]string, scale int) *tur
 	if os.Getenv("CONFORMANCE_SKIP_JAVA") == "1" {
 		t.Skip("CONFORMANCE_SKIP_JAVA=1: THE WAY FROM AND TO THE OFFICIAL BROKER IS NOT TESTED")
 	}
-	all := map[string]string{"mappedFileSizeConsumeQueue": "6000000"}
+	all := map[string]string{"mappedFileSizeConsumeQueue": "6000000", "mappedFileSizeConsumeQueueExt": strconv.Itoa(48 << 20)}
 	maps.Copy(all, transactions)
 	maps.Copy(all, conf)
 	c := target.Start(t, target.Options{Kind: target.Rocketd, Brokers: []target.BrokerOptions{{Kind: eras[0].kind, Conf: all, JVM: quickStart}}})
 	return &turns{t: t, target: c, broker: c.Brokers[0], l: newLedger(), scale: scale, indexSafe: all["messageIndexSafe"] == "true",
-		sz: sizes{number(t, all["mappedFileSizeCommitLog"]), number(t, all["mappedFileSizeConsumeQueue"])}}
+		sz:       sizes{number(t, all["mappedFileSizeCommitLog"]), number(t, all["mappedFileSizeConsumeQueue"]), number(t, all["mappedFileSizeConsumeQueueExt"])},
+		extended: all["enableConsumeQueueExt"] == "true"}
 }
 
 func takeTurns(t *testing.T, eras []*era, conf map[string]string, scale int) {

@@ -20,6 +20,7 @@ type era struct {
 	kind       target.Kind
 	kill       bool  // it ends by kill -9
 	v6         bool  // its store host is ::1
+	unextended bool  // enableConsumeQueueExt is off
 	start, end int64 // ms
 }
 
@@ -35,6 +36,7 @@ type turns struct {
 	keysLost bool
 	// indexSafe: messageIndexSafe is set.
 	indexSafe bool
+	extended  bool // enableConsumeQueueExt is set
 	big       *big // nil but for files of the official sizes
 	// Settings as the last server had them; nil before the first.
 	topics, groups map[string]any
@@ -77,7 +79,8 @@ func (r *turns) begin(e *era) *server {
 	if e.v6 = e.v6 && hasIPv6(); e.v6 {
 		host = "::1"
 	}
-	if err := r.broker.Configure(map[string]string{"brokerIP1": host}); err != nil {
+	ext := strconv.FormatBool(r.extended && !e.unextended)
+	if err := r.broker.Configure(map[string]string{"brokerIP1": host, "enableConsumeQueueExt": ext}); err != nil {
 		t.Fatal(err)
 	}
 	r.broker.RunAs(e.kind)
@@ -170,7 +173,11 @@ func (r *turns) end(s *server, e *era, last []outgoing) {
 	for at := range r.l.offsets {
 		r.l.offsets[at] = saved[at]
 	}
+	r.l.units = 0
 	r.l.checkFiles(t, r.broker.StoreDir, r.sz, e.kill)
+	if r.extended && r.l.units == 0 {
+		t.Error("no entry leads to a unit in consumequeue_ext")
+	}
 }
 
 // killDuring kills the server while it is sent messages.

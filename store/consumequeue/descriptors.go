@@ -157,6 +157,21 @@ func (d *descriptors) drop(q *Queue, start int64) {
 	}
 }
 
+// dropUnits drops the files of units of a queue.
+func (d *descriptors) dropUnits(q *Queue) {
+	var starts []int64
+	d.mu.Lock()
+	for p := range d.mu.byPlace {
+		if p.queue == q && p.start < 0 {
+			starts = append(starts, p.start)
+		}
+	}
+	d.mu.Unlock()
+	for _, start := range starts {
+		d.drop(q, start)
+	}
+}
+
 // close closes all files; none may be in use.
 func (d *descriptors) close() {
 	d.mu.Lock()

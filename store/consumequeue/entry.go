@@ -9,8 +9,8 @@
 //	| offset, int64  | size     | int64            |   zeros follow the last entry
 //	+----------------+----------+------------------+
 //
-// tagsCode is the hash of the tag; in SCHEDULE_TOPIC_XXXX the time of delivery (ms); at or below -2147483649 an
-// address in consumequeue_ext. A blank entry (0, 0x7FFFFFFF, 0) fills a file before the first offset of a queue that
+// tagsCode is the hash of the tag; in SCHEDULE_TOPIC_XXXX the time of delivery (ms); at or below -2147483649 the address of a
+// unit in consumequeue_ext (unit.go), which has it. A blank entry (0, 0x7FFFFFFF, 0) fills a file before the first offset of a queue that
 // did not begin at 0.
 //
 // Files have their full length, sparse, from the start: the official broker refuses shorter ones. Nothing is mapped:

@@ -36,15 +36,20 @@ func (t *Table) addDirty(q *Queue) {
 
 // addDirs notes that files of q were made or removed, so that its folders must be synced.
 func (t *Table) addDirs(q *Queue) {
+	dir := t.dir(q)
+	t.addSyncs(dir, path.Dir(dir), t.root)
+}
+
+// addSyncs notes folders that must be synced.
+func (t *Table) addSyncs(queue, topic, root string) {
 	t.flush.Lock()
 	defer t.flush.Unlock()
 	if t.flush.manyDirs {
 		return
 	}
-	dir := t.dir(q)
-	t.flush.dirs[dir] = struct{}{}
-	t.flush.dirs[path.Dir(dir)] = struct{}{}
-	t.flush.dirs[t.root] = struct{}{}
+	t.flush.dirs[queue] = struct{}{}
+	t.flush.dirs[topic] = struct{}{}
+	t.flush.dirs[root] = struct{}{}
 	if t.syncAll != nil && len(t.flush.dirs) > manySyncs {
 		t.flush.manyDirs = true
 		clear(t.flush.dirs)
@@ -181,13 +186,13 @@ func (t *Table) syncDirs(dirs map[string]struct{}) error {
 // there is something left to do.
 func (t *Table) syncAtOnce(dirty []*Queue) (keep []*Queue, err error) {
 	type state struct {
-		written int64
-		epoch   uint32
+		written, units int64
+		epoch          uint32
 	}
 	states := make([]state, len(dirty))
 	for i, q := range dirty {
 		q.mu.Lock()
-		states[i] = state{q.written, q.epoch}
+		states[i] = state{q.written, q.unitsWritten(), q.epoch}
 		q.mu.Unlock()
 	}
 	if err = t.syncAll(t.root); err != nil {
@@ -198,6 +203,7 @@ func (t *Table) syncAtOnce(dirty []*Queue) (keep []*Queue, err error) {
 		q.mu.Lock()
 		if err == nil && q.epoch == states[i].epoch {
 			q.synced = states[i].written
+			q.unitsSynced(states[i].units)
 		}
 		if q.dirty = !q.dead && (len(q.tail) > 0 || q.written > q.synced); q.dirty {
 			keep = append(keep, q)
@@ -234,11 +240,21 @@ func (q *Queue) sync(leastPages int) (more bool, err error) {
 	q.mu.Lock()
 	from, to, epoch := q.synced, q.written, q.epoch
 	if !q.dead && to > from && (to-from)*EntrySize >= int64(leastPages)*pageSize {
+		var unitsFrom, unitsTo int64
+		if q.ext != nil {
+			unitsFrom, unitsTo = q.ext.synced, q.ext.written
+		}
 		q.mu.Unlock()
-		err = q.syncFiles(from, to)
+		if unitsFrom < unitsTo {
+			err = q.syncUnits(unitsFrom, unitsTo)
+		}
+		if err == nil {
+			err = q.syncFiles(from, to)
+		}
 		q.mu.Lock()
 		if err == nil && q.epoch == epoch {
 			q.synced = to
+			q.unitsSynced(unitsTo)
 		}
 	}
 	defer q.mu.Unlock()
@@ -249,23 +265,30 @@ func (q *Queue) sync(leastPages int) (more bool, err error) {
 // syncFiles makes the files of the entries [from, to) durable.
 func (q *Queue) syncFiles(from, to int64) error {
 	for start := from - from%q.table.perFile; start < to; start += q.table.perFile {
-		h, err := q.table.files.acquire(q, start)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // expired or destroyed meanwhile
-		}
-		if err != nil {
-			return err
-		}
-		err = h.file.Sync()
-		q.table.files.release(h)
-		if err != nil {
-			// The pages may be gone from memory: what the file holds is not known any more.
-			err = fmt.Errorf("consumequeue: syncing %s: %w", q.table.path(q, start), err)
-			q.table.damage(err)
+		if err := q.syncFile(start, q.table.path(q, start)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// syncFile makes the file of a place durable; name is for errors.
+func (q *Queue) syncFile(place int64, name string) error {
+	h, err := q.table.files.acquire(q, place)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // expired or destroyed meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	err = h.file.Sync()
+	q.table.files.release(h)
+	if err != nil {
+		// The pages may be gone from memory: what the file holds is not known any more.
+		err = fmt.Errorf("consumequeue: syncing %s: %w", name, err)
+		q.table.damage(err)
+	}
+	return err
 }
 
 // Close writes and syncs everything and closes the files.

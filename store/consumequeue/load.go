@@ -17,6 +17,7 @@ import (
 // broker it refuses files of another size than the configured one.
 func Open(o Options) (*Table, error) {
 	t := newTable(o)
+	t.openExt()
 	if err := t.load(o.Ends); err != nil {
 		t.Summarise()
 		return nil, err

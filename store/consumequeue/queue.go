@@ -39,6 +39,7 @@ type Queue struct {
 	mu sync.Mutex
 	// Guarded by mu. Positions count entries.
 	tail       []byte // entries [written, max)
+	ext        *extension
 	written    int64  // entries before it are in the files
 	synced     int64  // entries before it are durable
 	first, end int64  // the files' places, multiples of the entries of a file; equal: no file
@@ -74,7 +75,10 @@ func (q *Queue) MaxPhyOffset() int64 {
 // commit-log order; one that is there already is passed over (so a part of the log can be dispatched again).
 // An error other than ErrGap and ErrTopic is that of writing the tail: the entry is kept in memory, can be read, and is
 // written later.
-func (q *Queue) Append(queueOffset int64, e Entry) error {
+func (q *Queue) Append(queueOffset int64, e Entry) error { return q.append(queueOffset, e, nil) }
+
+// append is Append, with a unit if u is not nil.
+func (q *Queue) append(queueOffset int64, e Entry, u *Unit) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.dead {
@@ -93,6 +97,9 @@ func (q *Queue) Append(queueOffset int64, e Entry) error {
 		if writeNow, err = q.placeLocked(queueOffset, max); err != nil {
 			return err
 		}
+	}
+	if u != nil {
+		e.TagsCode = q.extendLocked(u)
 	}
 	q.tail = e.append(q.tail)
 	q.maxPhy = end

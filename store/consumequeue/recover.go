@@ -329,6 +329,11 @@ func (t *Table) DeleteExpired(minPhyOffset int64, wait func()) (int, error) {
 			first = err
 		}
 		q.correctMin(minPhyOffset)
+		if t.ext.there.Load() {
+			if err := q.deleteUnits(); err != nil && first == nil {
+				first = err
+			}
+		}
 		if total += n; n > 0 && wait != nil {
 			wait()
 		}

@@ -30,7 +30,12 @@ type Options struct {
 	// the caller vouches for.
 	Ends     []byte
 	EndsTime time.Time
-	Log      *slog.Logger
+	// Ext is ROOT/consumequeue_ext, "" when there is none, and ExtFileSize the bytes of a file there. Units are read from it
+	// in any case, but written only with EnableExt.
+	Ext         string
+	ExtFileSize int
+	EnableExt   bool
+	Log         *slog.Logger
 }
 
 const (
@@ -60,6 +65,8 @@ type Table struct {
 	places sync.RWMutex
 
 	syncAll func(dir string) error // makes a whole file system durable; nil when the FS can't
+
+	ext extFiles
 
 	failing atomic.Bool // the last write of a tail failed
 
@@ -113,7 +120,11 @@ func newTable(o Options) *Table {
 	if o.MaxOpen <= 0 {
 		o.MaxOpen = defaultMaxOpen
 	}
+	t.ext.root, t.ext.size, t.ext.write = o.Ext, int64(o.ExtFileSize), o.EnableExt && o.Ext != ""
 	t.files = newDescriptors(o.MaxOpen, func(q *Queue, start int64) (vfs.File, error) {
+		if start < 0 {
+			return t.fs.Open(t.extPath(q, extPlace(start)))
+		}
 		return t.fs.Open(t.path(q, start))
 	})
 	if f, ok := o.FS.(interface{ SyncAll(dir string) error }); ok {
@@ -194,8 +205,17 @@ func (t *Table) findOrCreate(topic string, queueId int32) *Queue {
 
 // Append adds an entry to a queue, making the queue when it is new; see Queue.Append.
 func (t *Table) Append(topic string, queueId int32, queueOffset int64, e Entry) error {
+	return t.AppendUnit(topic, queueId, queueOffset, e, nil)
+}
+
+// AppendUnit is Append, with a unit in consumequeue_ext when that is enabled: the entry's tagsCode becomes its address. nil
+// is none.
+func (t *Table) AppendUnit(topic string, queueId int32, queueOffset int64, e Entry, u *Unit) error {
+	if !t.ext.write {
+		u = nil
+	}
 	for {
-		err := t.findOrCreate(topic, queueId).Append(queueOffset, e)
+		err := t.findOrCreate(topic, queueId).append(queueOffset, e, u)
 		if !errors.Is(err, errDead) {
 			return err
 		}
@@ -301,6 +321,9 @@ func (t *Table) Destroy(q *Queue) error {
 	q.min.Store(0)
 	q.max.Store(0)
 	t.addDirs(q)
+	if err := t.removeExt(q); err != nil {
+		return err
+	}
 	if q.first == q.end {
 		return nil
 	}

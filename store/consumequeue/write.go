@@ -15,6 +15,10 @@ const zeroStep = 4 << 10
 
 // writeLocked writes the tail to the files, making those that lack. What could not be written stays in the tail.
 func (q *Queue) writeLocked() error {
+	if err := q.writeExtensionLocked(); err != nil {
+		q.table.failing.Store(true)
+		return err
+	}
 	for done := 0; ; {
 		if done == len(q.tail) {
 			q.tail = q.tail[:0]
