@@ -2,10 +2,6 @@ package broker
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
-	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -34,7 +30,14 @@ var startKeys = []string{
 	"mappedFileSizeCommitLog", "mappedFileSizeConsumeQueue", "maxHashSlotNum", "maxIndexNum", "enableConsumeQueueExt",
 	"mappedFileSizeConsumeQueueExt",
 	"flushDiskType", "messageDelayLevel", "messageIndexEnable", "traceTopicEnable", "msgTraceTopicName",
-	"flushConsumerOffsetInterval", "frameMaxLength",
+	"flushConsumerOffsetInterval", "flushDelayOffsetInterval", "frameMaxLength", "configBlackList", "rocketmqHome",
+
+	"defaultTopicQueueNums", "clusterTopicEnable", "brokerTopicEnable",
+	"queryMessageThreadPoolNums", "adminBrokerThreadPoolNums", "clientManageThreadPoolNums",
+	"queryThreadPoolQueueCapacity", "clientManagerThreadPoolQueueCapacity",
+	"serverChannelMaxIdleTimeSeconds", "serverSocketBacklog", "unreadBytesBusy", "unreadBytesClose",
+	"pendingRequestsBusy", "pendingRequestsClose", "queuedBytesBusy", "queuedBytesClose", "maxConnections",
+	"connectTimeoutMillis", "clientChannelMaxIdleTimeSeconds", "clientCloseSocketIfTimeout",
 }
 
 // alwaysBlack are keys that no request may change, whatever configBlackList says.
@@ -64,8 +67,8 @@ func (b *Broker) getBrokerConfig(c *remoting.Call, _ *header.Empty) (*protocol.C
 }
 
 // updateBrokerConfig (25) changes keys on the running broker and in its configuration file. Unknown keys are
-// ignored; a value that does not fit its key, or asks for what is not served, changes nothing and is refused,
-// where the official broker says yes and ignores it.
+// ignored unless the file has them; a value that does not fit its key, or asks for what is not served, changes nothing
+// and is refused with the key and what is wrong, where the official broker says yes and ignores it.
 func (b *Broker) updateBrokerConfig(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
 	if len(c.Command().Body) == 0 {
 		return c.Success(nil), nil
@@ -76,125 +79,14 @@ func (b *Broker) updateBrokerConfig(c *remoting.Call, _ *header.Empty) (*protoco
 	}
 	b.settings.mu.Lock()
 	defer b.settings.mu.Unlock()
-	old := b.config()
-	black := append(slices.Clone(alwaysBlack), strings.Split(old.ConfigBlackList, ";")...)
+	black := append(slices.Clone(alwaysBlack), strings.Split(b.config().ConfigBlackList, ";")...)
 	for _, key := range props.Keys() {
 		if slices.Contains(black, key) {
 			return nil, protocol.Errorf(protocol.NoPermission, "Can not update config in black list.")
 		}
 	}
-	wanted := *old // what the next start will find
-	waiting := new(compat.Properties)
-	for key, value := range b.settings.mu.next {
-		waiting.Set(key, value)
-	}
-	if _, err := compat.BindProperties(waiting, &wanted); err != nil {
-		return nil, err // has been bound before
-	}
-	unknown, err := compat.BindProperties(props, &wanted)
-	if err == nil {
-		wanted.complete()
-		if err = wanted.Validate(); err == nil {
-			err = b.checkChange(old, &wanted)
-		}
-	}
-	if err != nil {
+	if err := b.changeLocked(props, c.Conn().RemoteAddr().String(), b.writeConfig); err != nil {
 		return nil, protocol.Errorf(protocol.SystemError, "the configuration is left as it was: %v", err)
 	}
-	for _, kv := range compat.OddBooleans(props, &wanted) {
-		b.log.Warn("a boolean that is neither true nor false; it is taken for false, as the official broker does", "key", kv.Key, "value", kv.Value)
-	}
-	changed, later := make(map[string]string), make(map[string]string)
-	live := new(compat.Properties)
-	for _, key := range props.Keys() {
-		value, _ := props.Get(key)
-		if slices.Contains(unknown, key) {
-			continue
-		}
-		changed[key] = value
-		if slices.Contains(startKeys, key) {
-			later[key] = value
-		} else {
-			live.Set(key, value)
-		}
-	}
-	if err := b.writeConfig(old, changed); err != nil {
-		return nil, protocol.Errorf(protocol.SystemError, "the configuration is left as it was, its file could not be written: %v", err)
-	}
-	next := *old
-	if _, err := compat.BindProperties(live, &next); err != nil {
-		return nil, err // has been bound before
-	}
-	b.log.Info("configuration updated", "changed", changed, "fromTheNextStartOn", later, "ignored", unknown, "client", c.Conn().RemoteAddr())
-	b.cfg.Store(&next)
-	if b.settings.mu.next == nil {
-		b.settings.mu.next = make(map[string]string)
-	}
-	maps.Copy(b.settings.mu.next, later)
-	b.settings.mu.version = b.settings.mu.version.Next(b.clock().UnixMilli())
-	b.apply(old, &next)
 	return c.Success(nil), nil
-}
-
-// apply brings a changed configuration to whoever keeps part of it.
-func (b *Broker) apply(old, next *Config) {
-	b.store.SetConfig(&next.Config)
-	if next.NamesrvAddr != old.NamesrvAddr {
-		b.registrar.setServers(splitNamesrvAddr(next.NamesrvAddr))
-	}
-	if next.BrokerPermission != old.BrokerPermission {
-		b.topics.Touch()
-		b.registrar.all()
-	}
-}
-
-// writeConfig puts changed keys into the configuration file, leaving the others as they stand there. (The
-// official broker overwrites the file with every key that it has.)
-func (b *Broker) writeConfig(cfg *Config, changed map[string]string) error {
-	path := cfg.file
-	if path == "" {
-		path = filepath.Join(cfg.configDir(), updatedFile)
-		changed = maps.Clone(changed)
-		delete(changed, "storePathRootDir") // that file lies below it
-	}
-	if len(changed) == 0 {
-		return nil
-	}
-	data, err := b.files.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return compat.WriteConfigFile(b.files, path, editProperties(data, changed))
-}
-
-// editProperties replaces the lines of the changed keys in a properties text and adds those that it has not.
-func editProperties(text []byte, changed map[string]string) []byte {
-	rest := maps.Clone(changed)
-	var out bytes.Buffer
-	for line := range bytes.Lines(text) {
-		key := string(bytes.TrimSpace(line))
-		if i := strings.IndexAny(key, "=: \t"); i >= 0 {
-			key = key[:i]
-		}
-		value, ok := rest[key]
-		if !ok {
-			out.Write(line)
-			if !bytes.HasSuffix(line, []byte("\n")) {
-				out.WriteByte('\n')
-			}
-			continue
-		}
-		out.Write(propertyLine(key, value))
-		delete(rest, key)
-	}
-	for _, key := range slices.Sorted(maps.Keys(rest)) {
-		out.Write(propertyLine(key, rest[key]))
-	}
-	return out.Bytes()
-}
-
-func propertyLine(key, value string) []byte {
-	p := new(compat.Properties)
-	p.Set(key, value)
-	return p.Bytes()
 }

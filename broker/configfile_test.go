@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"rocketd/compat"
 )
 
 func writeConf(t *testing.T, text string) string {
@@ -151,21 +149,5 @@ func TestSplitNamesrvAddr(t *testing.T) {
 		if got := strings.Join(splitNamesrvAddr(text), "|"); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
-	}
-}
-
-func TestEditProperties(t *testing.T) {
-	text := "# head\nbrokerName = broker-a\n\n! note\nflushDiskType=ASYNC_FLUSH\nlast: 1"
-	got := string(editProperties([]byte(text), map[string]string{"flushDiskType": "SYNC_FLUSH", "new": "a b", "last": "2"}))
-	want := "# head\nbrokerName = broker-a\n\n! note\nflushDiskType=SYNC_FLUSH\nlast=2\nnew=a b\n"
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	props, err := compat.ParseProperties([]byte(got))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v, _ := props.Get("new"); v != "a b" {
-		t.Errorf("read back %q", v)
 	}
 }

@@ -65,7 +65,7 @@ func propertiesOf(t reflect.Type) []propertyField {
 // MixAll#properties2Object: key flushDiskType is field FlushDiskType, a tag `rmq:"name"` replaces the key and
 // `rmq:"-"` keeps a field out; string, int, int32, int64, bool and float64 fields, in embedded structs too. A
 // boolean is true when its text is (in any case), else false. Keys without a field are returned in the order of
-// the file. Values that do not parse leave their field alone; the error names each such key and value (the official
+// the file. Values that do not parse leave their field alone; the error names each such key, its line and value (the official
 // servers ignore them without a word).
 func BindProperties(p *Properties, dst any) (unknown []string, err error) {
 	v := reflect.ValueOf(dst).Elem()
@@ -78,7 +78,11 @@ func BindProperties(p *Properties, dst any) (unknown []string, err error) {
 			continue
 		}
 		if err := setProperty(v.FieldByIndex(f.index), text); err != nil {
-			errs = append(errs, fmt.Errorf("%s=%s is not %w", f.key, text, err))
+			where := ""
+			if n := p.Line(f.key); n > 0 {
+				where = fmt.Sprintf("line %d: ", n)
+			}
+			errs = append(errs, fmt.Errorf("%s%s=%s is not %w", where, f.key, text, err))
 		}
 	}
 	for _, key := range p.Keys() {

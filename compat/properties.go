@@ -17,6 +17,7 @@ type KeyValue struct{ Key, Value string }
 type Properties struct {
 	list  []KeyValue
 	index map[string]int // key to place in list
+	lines map[string]int // key to the line of the text that its value is from
 }
 
 // byteOrderMark is what some editors put before UTF-8 text. Java takes it for a part of the first key, which then
@@ -45,8 +46,15 @@ func ParseProperties(b []byte) (*Properties, error) {
 			return nil, fmt.Errorf("properties line %d, key %s: %w", lines.number, k, err)
 		}
 		p.Set(k, v)
+		if p.lines == nil {
+			p.lines = make(map[string]int)
+		}
+		p.lines[k] = lines.begin
 	}
 }
+
+// Line returns the number of the line that a key's value was read from, 0 when it was not read from a text.
+func (p *Properties) Line(key string) int { return p.lines[key] }
 
 // Get returns the value of a key and whether it is there.
 func (p *Properties) Get(key string) (string, bool) {
@@ -98,6 +106,7 @@ const blanks = " \t\f"
 type propertyLines struct {
 	text   string
 	number int  // of the natural line that was read last
+	begin  int  // number of the natural line with which the logical line begins
 	open   bool // it had no end
 }
 
@@ -107,6 +116,7 @@ func (l *propertyLines) next() (string, bool) {
 		if line == "" || line[0] == '#' || line[0] == '!' {
 			continue
 		}
+		l.begin = l.number
 		if continues(line) {
 			var joined strings.Builder
 			for continues(line) {

@@ -312,7 +312,10 @@ func (s *Store) Close() error {
 func (s *Store) Config() *Config { return s.config.Load() }
 
 // SetConfig swaps in a changed configuration (maxMessageSize and what else 4.9.8 applies live).
-func (s *Store) SetConfig(cfg *Config) { s.config.Store(cfg) }
+func (s *Store) SetConfig(cfg *Config) {
+	s.config.Store(cfg)
+	s.log.SetFlush(cfg.FlushIntervalCommitLog, cfg.FlushCommitLogLeastPages, cfg.FlushCommitLogThoroughInterval)
+}
 
 // maxRecord is the size of the largest record.
 func (s *Store) maxRecord() int { return s.Config().MaxMessageSize + recordOverhead }

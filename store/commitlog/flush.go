@@ -19,6 +19,8 @@ type flusher struct {
 	stop chan struct{}
 	done sync.WaitGroup
 
+	pace atomic.Pointer[pace] // swapped by SetFlush; the goroutine reads it before each wait and flush
+
 	sync sync.Mutex // one sync of the log at a time
 
 	mu struct {
@@ -29,6 +31,21 @@ type flusher struct {
 		watchAt time.Time // when it fires; zero: it does not run
 		closed  bool
 	}
+}
+
+// pace is when the goroutine flushes.
+type pace struct {
+	interval, thorough time.Duration
+	least              int64 // bytes
+}
+
+// SetFlush changes the flush settings of Options, with the same units; what waits for the old interval still does.
+func (l *Log) SetFlush(interval, leastPages, thoroughInterval int) {
+	l.flush.pace.Store(&pace{
+		interval: time.Duration(orDefault(interval, defaultInterval)) * time.Millisecond,
+		thorough: time.Duration(orDefault(thoroughInterval, defaultThorough)) * time.Millisecond,
+		least:    int64(leastPages) * pageSize,
+	})
 }
 
 // waiter is one WaitFlushed that has not been answered.
@@ -74,8 +91,7 @@ func (l *Log) appended() {
 
 // flushLoop is the goroutine of Start that flushes.
 func (l *Log) flushLoop() {
-	interval := time.Duration(l.o.FlushIntervalCommitLog) * time.Millisecond
-	timer := time.NewTimer(interval)
+	timer := time.NewTimer(time.Hour)
 	timer.Stop()
 	defer timer.Stop()
 	ticking := false       // the timer runs; only without SyncFlush
@@ -88,7 +104,7 @@ func (l *Log) flushLoop() {
 			if l.o.SyncFlush {
 				l.flush.wakeUp()
 			} else {
-				timer.Reset(interval)
+				timer.Reset(l.flush.pace.Load().interval)
 				ticking = true
 			}
 		}
@@ -105,8 +121,9 @@ func (l *Log) flushLoop() {
 			failed = l.Flush() != nil
 		case fired:
 			now := time.Now()
-			least := int64(l.o.FlushCommitLogLeastPages) * pageSize
-			if now.Sub(thorough) >= time.Duration(l.o.FlushCommitLogThoroughInterval)*time.Millisecond {
+			pace := l.flush.pace.Load()
+			least := pace.least
+			if now.Sub(thorough) >= pace.thorough {
 				thorough, least = now, 0
 			}
 			if dirty := l.written.Load() - l.flushed.Load(); dirty > 0 && dirty >= least {

@@ -132,11 +132,9 @@ func Open(o Options) (*Log, error) {
 	if o.FileSize <= message.BlankRecordSize {
 		return nil, fmt.Errorf("commitlog: file size %d", o.FileSize)
 	}
-	o.FlushIntervalCommitLog = orDefault(o.FlushIntervalCommitLog, 500)
 	if o.Aside == "" {
 		o.Aside = path.Join(path.Dir(o.Dir), "damaged")
 	}
-	o.FlushCommitLogThoroughInterval = orDefault(o.FlushCommitLogThoroughInterval, 10_000)
 	if err := vfs.MkdirAllSync(o.FS, o.Dir); err != nil {
 		return nil, fmt.Errorf("commitlog: %w", err)
 	}
@@ -150,12 +148,19 @@ func Open(o Options) (*Log, error) {
 	}
 	l.buffers.New = func() any { return new(encoder) }
 	l.flush.init()
+	l.SetFlush(o.FlushIntervalCommitLog, o.FlushCommitLogLeastPages, o.FlushCommitLogThoroughInterval)
 	l.next.init()
 	return l, nil
 }
 
 // NotStopped makes Recover treat the log as Options.Crashed does. To be called between Open and Recover.
 func (l *Log) NotStopped() { l.o.Crashed = true }
+
+// The official flush intervals (ms).
+const (
+	defaultInterval = 500
+	defaultThorough = 10_000
+)
 
 func orDefault(v, d int) int {
 	if v <= 0 {
