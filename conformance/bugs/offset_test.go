@@ -47,3 +47,40 @@ func TestPullBehindTheEnd(t *testing.T) {
 		t.Errorf("%d %q %v", answer.Code, answer.Remark, answer.Ext)
 	}
 }
+
+// H09, of resetOffsetByTime: the time "now", which mqadmin sends as -1, takes an online group to the end of its queues, a time behind
+// the last message to that message. The official server does the same.
+func TestResetToFutureTime(t *testing.T) {
+	t.Parallel()
+	s := dialShared(t)
+	topic := s.topic("H09-reset", 1)
+	for range 10 {
+		s.done(message(topic, 0, "", "x"))
+	}
+	s.stored(topic, 0, 0, 10)
+	s.done(wire.Request(34).WithBody([]byte(`{"clientID":"H09-member","consumerDataSet":[{"consumeFromWhere":"CONSUME_FROM_FIRST_OFFSET",` +
+		`"consumeType":"CONSUME_PASSIVELY","groupName":"H09-reset","messageModel":"CLUSTERING","subscriptionDataSet":[{"classFilterMode":false,` +
+		`"codeSet":[],"expressionType":"TAG","subString":"*","subVersion":1,"tagsSet":[],"topic":"H09-reset"}],"unitMode":false}],"producerDataSet":[]}`)))
+	s.done(wire.Request(15, "consumerGroup", "H09-reset", "topic", topic, "queueId", "0", "commitOffset", "4"))
+	for _, c := range []struct{ timestamp, force, want string }{
+		{"-1", "true", "10"},
+		{text(time.Now().Add(time.Hour).UnixMilli()), "true", "9"},
+		{"-1", "false", "4"}, // without force offsets only go back
+		{"0", "true", "0"},
+	} {
+		answer := s.done(wire.Request(222, "topic", topic, "group", "H09-reset", "timestamp", c.timestamp, "isForce", c.force))
+		v, err := wire.ParseJSON(answer.Body)
+		if err != nil {
+			t.Fatalf("%v in %s", err, answer.Body)
+		}
+		table, _ := v.(map[string]any)["offsetTable"].(map[string]any)
+		if len(table) != 1 {
+			t.Fatalf("timestamp %s: %s", c.timestamp, answer.Body)
+		}
+		for _, got := range table {
+			if text(int64(got.(float64))) != c.want {
+				t.Errorf("timestamp %s, force %s: %v, want %s", c.timestamp, c.force, got, c.want)
+			}
+		}
+	}
+}

@@ -26,6 +26,9 @@ const (
 	pullRetry     = 20
 	pullMoved     = 21
 	queryNotFound = 22
+
+	messageIllegal = 13
+	topicNotExist  = 17
 )
 
 // shared is the broker of all cases that need none of their own.
@@ -33,7 +36,7 @@ var shared *target.Target
 
 func TestMain(m *testing.M) {
 	var err error
-	if shared, err = target.StartMain(target.Options{}); err != nil {
+	if shared, err = target.StartMain(target.Options{NamesrvConf: map[string]string{"orderMessageEnable": "true"}}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
