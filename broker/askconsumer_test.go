@@ -104,7 +104,7 @@ func TestOldConsumers(t *testing.T) {
 	check(t, "running info of an old one", p.ask(protocol.GetConsumerRunningInfo, &header.GetConsumerRunningInfoRequest{ConsumerGroup: "G", ClientId: "v3.1.7"}, nil),
 		protocol.SystemError, "The Consumer <v3.1.7> Version <V3_1_7> too low to finish, please upgrade it to V3_1_8_SNAPSHOT")
 	check(t, "reset of an old one", p.ask(protocol.InvokeBrokerToResetOffset, &header.ResetOffsetRequest{Topic: "TopicA", Group: "G", Timestamp: -1}, nil),
-		protocol.Success, "")
+		protocol.Success, unsetRemark)
 	p.join("v3.0.6", 27)
 	check(t, "reset of a very old one", p.ask(protocol.InvokeBrokerToResetOffset, &header.ResetOffsetRequest{Topic: "TopicA", Group: "G", Timestamp: -1}, nil),
 		protocol.SystemError, "the client does not support this feature. version=V3_0_6")
@@ -141,7 +141,7 @@ func TestStatusOfSeveral(t *testing.T) {
 		members[id].Send(a)
 	}
 	a := p.peer.Receive()
-	check(t, "status", a, protocol.Success, "")
+	check(t, "status", a, protocol.Success, unsetRemark)
 	if want := `{"consumerTable":{"empty":{},"good":{{"brokerName":"broker-a","queueId":0,"topic":"TopicA"}:5}},"messageQueueTable":{}}`; string(a.Body) != want {
 		t.Errorf("%s, want %s", a.Body, want)
 	}
@@ -166,7 +166,7 @@ func TestResetForms(t *testing.T) {
 		req := p.request(protocol.InvokeBrokerToResetOffset, &header.ResetOffsetRequest{Topic: "TopicA", Group: "G", Timestamp: -1, IsForce: true}, nil)
 		req.Language = language
 		a := p.peer.Ask(req)
-		check(t, "reset", a, protocol.Success, "")
+		check(t, "reset", a, protocol.Success, unsetRemark)
 		if string(a.Body) != java {
 			t.Errorf("%v is answered %s", language, a.Body)
 		}

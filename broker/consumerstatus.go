@@ -92,7 +92,7 @@ func (g *gathered) add(clientId string, status *body.GetConsumerStatusBody) {
 
 // answer writes what has come; nobody changes it any more.
 func (g *gathered) answer() {
-	answer, err := withBody(g.call.Success(nil), &body.GetConsumerStatusBody{
+	answer, err := withBody(g.call.Answer(protocol.Success, unsetRemark, nil), &body.GetConsumerStatusBody{
 		ConsumerTable: g.table, MessageQueueTable: map[body.MessageQueue]int64{},
 	})
 	if err != nil {

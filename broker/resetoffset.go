@@ -49,7 +49,7 @@ func (b *Broker) resetOffset(c *remoting.Call, req *header.ResetOffsetRequest) (
 			return nil, err
 		}
 	}
-	answer, err := withBody(c.Success(nil), &body.ResetOffsetBody{OffsetTable: table})
+	answer, err := withBody(c.Answer(protocol.Success, unsetRemark, nil), &body.ResetOffsetBody{OffsetTable: table})
 	if err != nil {
 		return nil, err
 	}

@@ -146,28 +146,51 @@ func TestMildHeaders(t *testing.T) {
 	}
 }
 
+// Codes that a broker of 4.9.8 has no handler for (4.9.7 still answers 54), and such of a name server.
+var (
+	unknownToBroker = []int{0, -1, 13, 22, 23, 27, 209, 210, 211, 212, 213, 214, 301, 302, 330, 350, 400, 9999, 32767, // unused and unknown
+		100, 101, 103, 105, 216, 322, // the name server's
+		39, 40, 220, 221, 326} // the client's
+	unknownToNamesrv = []int{0, -1, 10, 11, 13, 17, 25, 54, 200, 209, 222, 301, 307, 317, 323, 351, 361, 9999}
+)
+
 // The code 3 answers of the broker, the silence of the name server.
 func TestUnknownCodes(t *testing.T) {
 	t.Parallel()
 	eitherForm(t, func(t *testing.T, form byte) {
-		for _, code := range []int{0, -1, 13, 105, 361, 9999, 32767} {
-			request := wire.Request(code)
+		for _, code := range unknownToBroker {
+			request := wire.Request(code, "topic", "T")
 			request.Form = form
-			f := expect(t, broker(), request, answer{code: 3, remark: " request type " + itoa(code) + " not supported"})
-			if f != nil && f.Form != form {
-				t.Errorf("code %d: asked in form %d, answered in form %d", code, form, f.Form)
+			for _, port := range []string{broker(), fastPort()} {
+				f := expect(t, port, request, answer{code: 3, remark: " request type " + itoa(code) + " not supported"})
+				if f != nil && f.Form != form {
+					t.Errorf("code %d: asked in form %d, answered in form %d", code, form, f.Form)
+				}
 			}
 		}
-		for _, code := range []int{0, -1, 10, 9999} {
-			request := wire.Request(code)
+		var waiting []*wire.Pending
+		var conns []*wire.Conn
+		for _, code := range unknownToNamesrv {
+			request := wire.Request(code, "topic", "T")
 			request.Form = form
 			c := dial(t, namesrv())
-			if f, err := c.Call(request, silence); !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("name server, code %d: %+v, %v; want silence", code, f, err)
+			p, err := c.Send(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			waiting, conns = append(waiting, p), append(conns, c)
+		}
+		for i, p := range waiting { // they are silent at the same time
+			listen := time.Duration(0)
+			if i == 0 {
+				listen = silence
+			}
+			if f, err := p.Wait(listen); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("name server, code %d: %+v, %v; want silence", unknownToNamesrv[i], f, err)
 			}
 			// silence is not deafness
-			if f, err := c.Call(wire.Request(106), patience); err != nil || f.Code != 0 {
-				t.Errorf("name server after code %d: %+v, %v", code, f, err)
+			if f, err := conns[i].Call(wire.Request(106), patience); err != nil || f.Code != 0 {
+				t.Errorf("name server after code %d: %+v, %v", unknownToNamesrv[i], f, err)
 			}
 		}
 	})

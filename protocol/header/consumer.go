@@ -36,7 +36,7 @@ type GetConsumerRunningInfoRequest struct {
 
 // GetConsumerStatusRequest is the header of requests GET_CONSUMER_STATUS_FROM_CLIENT, INVOKE_BROKER_TO_GET_CONSUMER_STATUS.
 type GetConsumerStatusRequest struct {
-	Topic      string `rmq:",required"`
+	Topic      string
 	Group      string `rmq:",required"`
 	ClientAddr string // a clientId in practice; empty = all clients
 }

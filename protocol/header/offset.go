@@ -75,14 +75,14 @@ type GetEarliestMsgStoretimeResponse struct {
 type ResetOffsetRequest struct {
 	Topic     string `rmq:",required"`
 	Group     string `rmq:",required"`
-	Timestamp int64  `rmq:",required"` // -1 = max offset (skip backlog)
+	Timestamp int64  // -1 = max offset (skip backlog)
 	IsForce   bool   // wire name is isForce
 }
 
 // CloneGroupOffsetRequest is the header of requests CLONE_GROUP_OFFSET.
 type CloneGroupOffsetRequest struct {
 	SrcGroup  string `rmq:",required"`
-	DestGroup string `rmq:",required"`
+	DestGroup string
 	Topic     string // empty = every topic of srcGroup (but then cloneOffset is called with the empty topic: no effect)
 	Offline   bool
 }
@@ -90,12 +90,12 @@ type CloneGroupOffsetRequest struct {
 // QueryCorrectionOffset is the header of requests QUERY_CORRECTION_OFFSET.
 type QueryCorrectionOffset struct {
 	FilterGroups string // comma separated
-	CompareGroup string `rmq:",required"`
+	CompareGroup string
 	Topic        string `rmq:",required"`
 }
 
 // QueryConsumeTimeSpanRequest is the header of requests QUERY_CONSUME_TIME_SPAN.
 type QueryConsumeTimeSpanRequest struct {
 	Topic string `rmq:",required"`
-	Group string `rmq:",required"`
+	Group string
 }
