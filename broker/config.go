@@ -68,10 +68,10 @@ type Config struct {
 
 	// Transactions.
 
-	RejectTransactionMessage bool
-	TransactionTimeOut       int64
-	TransactionCheckMax      int
-	TransactionCheckInterval int64
+	RejectTransactionMessage bool  // half messages are answered NO_PERMISSION
+	TransactionTimeOut       int64 // ms; a half message's age when its producer is asked first
+	TransactionCheckMax      int   // then it goes to TRANS_CHECK_MAX_TIME_TOPIC
+	TransactionCheckInterval int64 // ms between two rounds of checks
 
 	// Message filters.
 

@@ -11,19 +11,21 @@ import (
 	"rocketd/broker/delay"
 	"rocketd/broker/longpoll"
 	"rocketd/broker/topics"
+	"rocketd/broker/transaction"
 	"rocketd/compat"
 	"rocketd/protocol/body"
 	"rocketd/remoting"
 	"rocketd/store"
 )
 
-// messagePath is what the message path owns in a broker beside the store: held pulls, delayed messages.
+// messagePath is what the message path owns in a broker beside the store: held pulls, delayed messages, half messages.
 type messagePath struct {
 	levels delay.Levels                // fixed at New
 	held   *longpoll.Holder            // made at New, runs from Start on
 	delay  atomic.Pointer[delay.Delay] // made at Start
 	cold   *coldPulls                  // made at New
 	env    atomic.Pointer[sendEnv]     // what sends take from the configuration in force
+	checks *transaction.Checks         // of half messages; made at Start
 
 	stopping atomic.Bool // held pulls have been answered, none is held any more
 }
@@ -70,6 +72,8 @@ func (b *Broker) startPath() error {
 	}
 	b.path.delay.Store(d)
 	d.Start()
+	b.path.checks = transaction.New(b.checkOptions())
+	b.path.checks.Start()
 	b.path.held.Start()
 	return nil
 }
@@ -84,6 +88,9 @@ func (b *Broker) answerHeld(context.Context) {
 // closePath ends the message path's goroutines and saves its state; the store is still open. Called by Close.
 func (b *Broker) closePath() error {
 	b.path.cold.close()
+	if c := b.path.checks; c != nil {
+		c.Close()
+	}
 	if d := b.path.delay.Load(); d != nil {
 		return d.Close()
 	}

@@ -153,12 +153,12 @@ func TestNotices(t *testing.T) {
 	p := &pathBroker{Broker: b, tb: t}
 	p.peer = p.dial()
 	for range 3 {
-		p.ask(protocol.EndTransaction, nil, nil)
+		p.ask(protocol.SuspendConsumer, nil, nil)
 		p.beat(p.peer, "client-7", "Unknown", "TopicA")
 	}
 	me := p.peer.LocalAddr().String()
 	p.close()
-	for _, want := range []string{"request code refused", "code=37", "consumer of an unknown group", "group=Unknown clientId=client-7 client="} {
+	for _, want := range []string{"request code refused", "code=209", "consumer of an unknown group", "group=Unknown clientId=client-7 client="} {
 		if strings.Count(log.String(), want) != 1 {
 			t.Errorf("%q is not there once:\n%s", want, log.String())
 		}

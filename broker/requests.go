@@ -16,6 +16,10 @@ func (b *Broker) routes(m *remoting.Mux) {
 	remoting.HandleRun(m, []protocol.RequestCode{protocol.SendMessage, protocol.SendMessageV2, protocol.SendBatchMessage}, b.send)
 	remoting.Handle(m, protocol.ConsumerSendMsgBack, l.query, b.sendBack)
 
+	// Transactions.
+	remoting.HandleRun(m, []protocol.RequestCode{protocol.EndTransaction}, b.endTransactions)
+	remoting.Handle(m, protocol.ResumeCheckHalfMessage, l.query, b.resumeCheck)
+
 	// Consuming.
 	remoting.Handle(m, protocol.PullMessage, l.inline, b.pull)
 	remoting.Handle(m, protocol.LitePullMessage, l.inline, b.pull) // compat: what 5.x lite pull consumers send for 11

@@ -20,7 +20,7 @@ import (
 // their order; each is answered when its conditions are met: stored; with sync flush and WAIT durable; and the
 // topic that it has just created in topics.json.
 //
-// Not yet: half messages are refused, as with rejectTransactionMessage=true.
+// A half message, one with TRAN_MSG=true, is stored where no consumer sees it (broker/transaction, endtransaction.go).
 
 // rejectRemark is the official remark of a broker whose append lock is held too long.
 const rejectRemark = "[REJECTREQUEST]system busy, start flow control for a while"
@@ -164,7 +164,8 @@ func (b *Broker) prepareSingle(r *sendRun, s *sending, topic *topics.Config) boo
 	at := len(r.text)
 	var t sendText
 	r.text, t = appendSendText(r.text, req.Properties, r.env.cfg.BrokerClusterName, true)
-	if t.transaction() {
+	half := t.transaction()
+	if half && r.env.cfg.RejectTransactionMessage {
 		r.refuse(s, protocol.NoPermission, "the broker["+r.env.cfg.BrokerIP1+"] sending transaction message is forbidden")
 		return false
 	}
@@ -172,7 +173,12 @@ func (b *Broker) prepareSingle(r *sendRun, s *sending, topic *topics.Config) boo
 	if !ok {
 		return false
 	}
-	if level > 0 && message.Queued(req.SysFlag) {
+	switch {
+	case half:
+		r.text = appendHalfText(r.text[:at], m, req.Properties, r.env.cfg.BrokerClusterName)
+		m.Topic, m.QueueId = topics.TransHalf, 0
+		m.SysFlag = message.ResetTransactionValue(m.SysFlag, message.TransactionNot)
+	case level > 0 && message.Queued(req.SysFlag):
 		// The official broker writes the text of a delayed message anew, from a map that has WAIT again.
 		r.text = appendDelayedText(r.text[:at], m, req.Properties, r.env.cfg.BrokerClusterName, level, t)
 		m.Topic, m.QueueId = topics.Schedule, int32(level-1)
@@ -231,6 +237,18 @@ func appendDelayedText(dst []byte, m *message.Message, text, cluster string, lev
 		own = message.AppendProperty(own, message.PropertyDelayTimeLevel, value)
 	}
 	return append(dst[:at], own...)
+}
+
+// appendHalfText appends the text of a half message: with WAIT, as that of a delayed one, and with its real topic and
+// queue. A delay counts from the commit on; 4.9.8 loses such messages.
+func appendHalfText(dst []byte, m *message.Message, text, cluster string) []byte {
+	at := len(dst)
+	own := message.AppendProperties(dst[at:], text, message.PropertyCluster, message.PropertyRealTopic, message.PropertyRealQueueId)
+	own = message.AppendProperty(own, message.PropertyCluster, cluster)
+	own = message.AppendProperty(own, message.PropertyRealTopic, m.Topic)
+	own = message.AppendProperty(own, message.PropertyRealQueueId, "")
+	own = strconv.AppendInt(own, int64(m.QueueId), 10)
+	return append(dst, own...) // own begins where dst ends, or lies elsewhere
 }
 
 // deadLetter applies the rule for sends to a retry topic: one that has had its tries goes to the dead-letter topic.

@@ -78,7 +78,6 @@ func TestSendRefused(t *testing.T) {
 		{"queue too high", sendHeader("TopicA", 4, ""), "x", 1, "request queueId[4] is illegal, TopicConfig [topicName=TopicA, readQueueNums=4, writeQueueNums=4, " +
 			"perm=RW-, topicFilterType=SINGLE_TAG, topicSysFlag=0, order=false] Producer: 127.0.0.1:*"},
 		{"retry topic of no group", sendHeader("%RETRY%nobody", 0, ""), "x", 26, "subscription group not exist, nobody " + faq},
-		{"half message", sendHeader("TopicA", 0, "TRAN_MSG=true"), "x", 16, "the broker[127.0.0.1] sending transaction message is forbidden"},
 		{"body too large", sendHeader("TopicA", 0, ""), big, 13, illegal},
 		{"properties too long", sendHeader("TopicA", 0, "a="+strings.Repeat("x", 32750)), "x", 13, illegal},
 	}

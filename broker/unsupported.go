@@ -4,12 +4,11 @@ import "rocketd/protocol"
 
 // Why a code has no route.
 const (
-	unused      = "no client of 4.9.8 sends it and the official broker answers it like an unknown code"
-	ofNamesrv   = "served by the name server"
-	ofClient    = "sent by the broker to a client"
-	transaction = "transactions are not served yet"
-	acl         = "access control is not served yet"
-	reply       = "request-reply is not served yet"
+	unused    = "no client of 4.9.8 sends it and the official broker answers it like an unknown code"
+	ofNamesrv = "served by the name server"
+	ofClient  = "sent by the broker to a client"
+	acl       = "access control is not served yet"
+	reply     = "request-reply is not served yet"
 )
 
 // Unsupported names every declared request code that the broker answers REQUEST_CODE_NOT_SUPPORTED, with the
@@ -29,10 +28,8 @@ var Unsupported = map[protocol.RequestCode]string{
 	protocol.RegisterMessageFilterClass:    unused,
 	protocol.GetBrokerClusterAclConfig:     "removed in 4.9.8; it told secret keys",
 
-	protocol.EndTransaction:         transaction,
-	protocol.ResumeCheckHalfMessage: transaction,
-	protocol.SendReplyMessage:       reply,
-	protocol.SendReplyMessageV2:     reply,
+	protocol.SendReplyMessage:   reply,
+	protocol.SendReplyMessageV2: reply,
 
 	protocol.UpdateAndCreateAclConfig:     acl,
 	protocol.DeleteAclConfig:              acl,

@@ -12,6 +12,7 @@ import (
 	"rocketd/protocol"
 	"rocketd/protocol/body"
 	"rocketd/remoting"
+	"rocketd/remoting/remotingtest"
 )
 
 // clock is a time that a test turns.
@@ -225,6 +226,48 @@ func TestRenamedClients(t *testing.T) {
 	consumers.OnClose(c.Conn)
 	if len(producers.mu.byId)+len(producers.mu.byConn)+len(producers.mu.groups)+len(consumers.mu.byConn)+len(consumers.mu.groups) != 0 {
 		t.Error("something is left")
+	}
+}
+
+// Members are asked one after the other; connections that have ended are not.
+func TestNextProducer(t *testing.T) {
+	mux := remoting.NewMux(nil)
+	conns := make(chan *remoting.Conn, 3)
+	server := remotingtest.StartWith(t, remotingtest.Config(), mux, remoting.Events{Connected: func(c *remoting.Conn) { conns <- c }})
+	table := NewProducers(time.Now, quiet)
+	if table.Next("G") != nil {
+		t.Error("a member of no group")
+	}
+	var members []*remoting.Conn
+	for _, id := range []string{"a", "b", "c"} {
+		remotingtest.Dial(t, remotingtest.Addr(server))
+		c := <-conns
+		members = append(members, c)
+		table.Register(Client{Conn: c, ClientId: id}, "G")
+		table.Next("G") // the order is made anew with each member
+	}
+	count := func(n int) (times [3]int) {
+		for range n {
+			times[slices.Index(members, table.Next("G"))]++
+		}
+		return times
+	}
+	if got := count(30); got != [3]int{10, 10, 10} {
+		t.Errorf("asked %v times", got)
+	}
+	members[1].Close()
+	remotingtest.Eventually(t, "the connection has ended", func() bool { return !members[1].Active() })
+	if got := count(30); got[1] != 0 || got[0] == 0 || got[2] == 0 {
+		t.Errorf("asked %v times", got)
+	}
+	table.OnClose(members[1])
+	if got := count(30); got != [3]int{15, 0, 15} {
+		t.Errorf("asked %v times", got)
+	}
+	table.OnClose(members[0])
+	table.OnClose(members[2])
+	if table.Next("G") != nil {
+		t.Error("a member that has left")
 	}
 }
 

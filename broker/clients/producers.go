@@ -19,6 +19,8 @@ type Producers struct {
 		groups map[string]map[*remoting.Conn]*Member
 		byConn map[*remoting.Conn]map[string]struct{} // the groups that each connection is a member of
 		byId   map[string]*remoting.Conn              // the newest connection of each client id
+		order  map[string][]*remoting.Conn            // of groups that Next was asked for, until their members change
+		turn   int
 	}
 }
 
@@ -28,6 +30,7 @@ func NewProducers(clock func() time.Time, log *slog.Logger) *Producers {
 	t.mu.groups = make(map[string]map[*remoting.Conn]*Member)
 	t.mu.byConn = make(map[*remoting.Conn]map[string]struct{})
 	t.mu.byId = make(map[string]*remoting.Conn)
+	t.mu.order = make(map[string][]*remoting.Conn)
 	return t
 }
 
@@ -47,6 +50,7 @@ func (t *Producers) Register(c Client, group string) {
 		return
 	}
 	g[c.Conn] = &Member{c, now}
+	delete(t.mu.order, group)
 	if before != nil { // the same connection under another name
 		t.forgetIdLocked(c.Conn, before.ClientId)
 	}
@@ -82,6 +86,7 @@ func (t *Producers) leaveLocked(conn *remoting.Conn, group, why string) {
 		return
 	}
 	t.log.Info("producer left", "group", group, "clientId", m.ClientId, "why", why)
+	delete(t.mu.order, group)
 	if delete(t.mu.groups[group], conn); len(t.mu.groups[group]) == 0 {
 		delete(t.mu.groups, group)
 	}
@@ -127,6 +132,30 @@ func (t *Producers) Members(group string) []Member {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return sortedMembers(t.mu.groups[group])
+}
+
+// Next returns the connection of a member of a group, another one each time, for a question that any of them can
+// answer; nil when none is open. As ProducerManager#getAvailableChannel of 4.9.8.
+func (t *Producers) Next(group string) *remoting.Conn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	members, ok := t.mu.order[group]
+	if !ok {
+		for _, m := range sortedMembers(t.mu.groups[group]) {
+			members = append(members, m.Conn)
+		}
+		if members == nil {
+			return nil
+		}
+		t.mu.order[group] = members
+	}
+	for range members {
+		t.mu.turn++
+		if conn := members[t.mu.turn%len(members)]; conn.Active() {
+			return conn
+		}
+	}
+	return nil
 }
 
 // All returns every group with its members.

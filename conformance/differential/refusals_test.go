@@ -149,7 +149,7 @@ func TestMessageLimits(t *testing.T) {
 	expectStored(t, topic, 1, 4) // the first and three of these
 }
 
-// What this rocketd lacks is refused in the words of an official broker that has it switched off.
+// What is switched off, or lacking, is refused in the words of an official broker that has it switched off.
 func TestSwitchedOff(t *testing.T) {
 	t.Parallel()
 	topic := newTopicWithMessage(t, "SwitchedOff").Topic

@@ -1,0 +1,220 @@
+package broker
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strconv"
+
+	"rocketd/broker/topics"
+	"rocketd/broker/transaction"
+	"rocketd/protocol"
+	"rocketd/protocol/header"
+	"rocketd/protocol/message"
+	"rocketd/remoting"
+	"rocketd/store"
+)
+
+// Behaviour: END_TRANSACTION (37) as EndTransactionProcessor of 4.9.8: its checks in its order with its remarks. A
+// commit stores the message for its consumers and then the op message that resolves the half message; a rollback only
+// the op. After a kill between the two the half message looks open, and its producer is asked: it may be delivered
+// twice, never lost. Neither waits for the disk. Clients send the request oneway. All ends of a connection that came
+// together are appended with two calls.
+
+// ending is one end of a transaction in hand.
+type ending struct {
+	call  *remoting.Call
+	req   *header.EndTransactionRequest
+	half  message.Message // its queue offset and place are those it was sent with
+	final message.Message // what a commit stores
+	op    message.Message
+	put   store.Put
+}
+
+const (
+	halfNotFound = "Find prepared transaction message failed"
+	// coldHalf is how many bytes behind the log's end a half message is read on a goroutine of its own.
+	coldHalf = coldBehind
+)
+
+// endTransactions serves neighbouring ends of one connection.
+func (b *Broker) endTransactions(calls []*remoting.Call, reqs []*header.EndTransactionRequest) {
+	warm := make([]*ending, 0, len(calls))
+	for i, c := range calls {
+		e := &ending{call: c, req: reqs[i]}
+		if b.store.MaxPhyOffset()-e.req.CommitLogOffset > coldHalf {
+			if b.path.cold.run(func() { b.endCold(e) }) {
+				continue
+			}
+		}
+		warm = append(warm, e)
+	}
+	b.endRun(warm)
+}
+
+// endCold carries out one whose half message may have to come from the disk, on a goroutine of its own.
+func (b *Broker) endCold(e *ending) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			b.log.Error("end of transaction panic", "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
+			e.call.ReplyError(protocol.Errorf(protocol.SystemError, "internal error: %v", reason))
+		}
+	}()
+	b.endRun([]*ending{e})
+}
+
+// endRun carries out ends and answers them.
+func (b *Broker) endRun(run []*ending) {
+	start := b.clock()
+	var finals, ops []*store.Put
+	var committed, ended []*ending
+	for _, e := range run {
+		if !b.prepareEnd(e) {
+			continue
+		}
+		if e.req.CommitOrRollback == message.TransactionCommit {
+			e.put = store.Put{Message: &e.final, Copy: true}
+			finals, committed = append(finals, &e.put), append(committed, e)
+		} else {
+			ended = append(ended, e)
+		}
+	}
+	if len(finals) > 0 {
+		b.store.Put(finals)
+	}
+	size := int64(0)
+	for _, e := range committed {
+		if e.put.Err != nil {
+			b.stats.putFailed.Add(1)
+			code, remark := b.endError(e.put.Err)
+			e.call.Reply(e.call.Answer(code, remark, nil))
+			continue
+		}
+		size += int64(e.put.Size)
+		ended = append(ended, e)
+	}
+	if len(ended) == 0 {
+		return
+	}
+	for _, e := range ended {
+		e.op = transaction.OpMessage(e.half.QueueId, e.half.QueueOffset, b.storeHost(), start)
+		e.put = store.Put{Message: &e.op, Copy: true}
+		ops = append(ops, &e.put)
+	}
+	b.store.Put(ops)
+	for _, e := range ended {
+		if e.put.Err != nil { // the check will ask the producer; the answer is a success, as the official one
+			b.log.Warn("transaction op not stored: the half message looks open", "err", e.put.Err, "queueOffset", e.half.QueueOffset)
+		} else {
+			size += int64(e.put.Size)
+		}
+		e.call.Reply(e.call.Success(nil))
+	}
+	b.stats.put(len(finals)+len(ops), len(finals)+len(ops), size, b.clock().Sub(start))
+}
+
+// prepareEnd checks an end and makes what it stores; false: it has been answered, or nothing is due.
+func (b *Broker) prepareEnd(e *ending) bool {
+	refuse := func(code protocol.ResponseCode, remark string) bool {
+		e.call.Reply(e.call.Answer(code, remark, nil))
+		return false
+	}
+	if b.config().BrokerRole == store.Slave {
+		return refuse(protocol.SlaveNotAvailable, "")
+	}
+	switch e.req.CommitOrRollback {
+	case message.TransactionCommit, message.TransactionRollback:
+	default: // the producer does not know; no answer
+		e.call.Drop()
+		return false
+	}
+	m, err := b.store.Message(e.req.CommitLogOffset)
+	if err != nil || m.Topic != topics.TransHalf { // 4.9.8 takes any message for a half message
+		return refuse(protocol.SystemError, halfNotFound)
+	}
+	e.half = m
+	switch group, _ := m.Property(message.PropertyProducerGroup); {
+	case group != e.req.ProducerGroup:
+		return refuse(protocol.SystemError, "The producer group wrong")
+	case m.QueueOffset != e.req.TranStateTableOffset:
+		return refuse(protocol.SystemError, "The transaction state table offset wrong")
+	case m.PhyOffset != e.req.CommitLogOffset:
+		return refuse(protocol.SystemError, "The commit log offset wrong")
+	}
+	if e.req.CommitOrRollback == message.TransactionCommit && !b.prepareFinal(e) {
+		return refuse(protocol.MessageIllegal, endIllegal(b.config()))
+	}
+	return true
+}
+
+// prepareFinal makes the message that a commit stores: the half message in its real topic and queue, its properties
+// text as it is, but for one with a delay level, which waits for that first. False: it can be nowhere.
+func (b *Broker) prepareFinal(e *ending) bool {
+	topic, queueId, ok := transaction.Real(e.half.Properties)
+	if !ok || topics.SendForbidden(topic) {
+		return false
+	}
+	m := &e.final
+	*m = e.half
+	m.Topic, m.QueueId = topic, queueId
+	m.SysFlag = message.ResetTransactionValue(m.SysFlag, message.TransactionCommit)
+	m.PreparedTransactionOffset = e.req.CommitLogOffset
+	delay, _ := m.Property(message.PropertyDelayTimeLevel)
+	if delay == "" {
+		return true
+	}
+	level, err := strconv.ParseInt(delay, 10, 32)
+	if err != nil {
+		return false
+	}
+	if n := min(int(level), b.path.levels.Max()); n > 0 {
+		text := message.RemoveProperty(m.Properties, message.PropertyTransactionPrepared)
+		m.Properties = string(appendDelayedText(nil, m, text, b.config().BrokerClusterName, n, sendText{delay: delay}))
+		m.Topic, m.QueueId = topics.Schedule, int32(n-1)
+	}
+	return true
+}
+
+// endError is what a producer is told of a final message that could not be stored.
+func (b *Broker) endError(err error) (protocol.ResponseCode, string) {
+	switch status := putStatus(err); status {
+	case "MESSAGE_ILLEGAL":
+		return protocol.MessageIllegal, endIllegal(b.config())
+	case "SERVICE_NOT_AVAILABLE":
+		return protocol.ServiceNotAvailable, "Service not available now."
+	default:
+		return protocol.SystemError, status
+	}
+}
+
+func endIllegal(cfg *Config) string {
+	return "The message is illegal, maybe msg body or properties length not matched. msg body length limit " +
+		strconv.Itoa(cfg.MaxMessageSize) + "B, msg properties length limit 32KB."
+}
+
+// resumeCheck (323) has a half message that was given up checked again: a copy of it, with no check done, goes to the
+// half messages. As AdminBrokerProcessor#resumeCheckHalfMessage of 4.9.8, which takes any message; but the body stays
+// compressed where it is.
+func (b *Broker) resumeCheck(c *remoting.Call, req *header.ResumeCheckHalfMessageRequest) (*protocol.Command, error) {
+	failed := protocol.Errorf(protocol.SystemError, "Exception was thrown when putting message back to RMQ_SYS_TRANS_HALF_TOPIC.")
+	_, at, err := message.ParseOffsetMsgId(req.MsgId)
+	if err != nil {
+		return nil, failed
+	}
+	m, err := b.store.Message(at)
+	if err != nil {
+		return nil, failed
+	}
+	m.Topic, m.QueueId = topics.TransHalf, 0
+	m.Properties = message.SetProperty(m.Properties, message.PropertyTransactionCheckTimes, "0")
+	m.PreparedTransactionOffset, m.QueueOffset, m.PhyOffset = 0, 0, 0
+	p := store.Put{Message: &m, Copy: true}
+	start := b.clock()
+	b.store.Put([]*store.Put{&p})
+	if p.Err != nil {
+		b.stats.putFailed.Add(1)
+		b.log.Warn("half message not put back", "err", p.Err, "offsetMsgId", req.MsgId)
+		return nil, protocol.Errorf(protocol.SystemError, "Put message back to RMQ_SYS_TRANS_HALF_TOPIC failed.")
+	}
+	b.stats.put(1, 1, int64(p.Size), b.clock().Sub(start))
+	return c.Success(nil), nil
+}
