@@ -3,11 +3,11 @@
 //
 // The way of a request: every handler runs on the connection's goroutine (remoting.Inline), because
 // nothing it needs is further away than the route table (route.go) or the KV table (kv.go), both in memory.
-// Only what changes a file answers later: when the write that carries its change is durable. So what one
+// Only what changes the KV file answers later: when the write that carries its change is durable. So what one
 // connection asks is done in its order, a registration before the unregistration behind it.
 //
 // Locks: routeTable.mu and kvTable.mu are leaves. Goroutines: the sweep for brokers that have fallen silent,
-// and the two savers of files; Close ends them.
+// and the saver of the KV file; Close ends them.
 package namesrv
 
 import (
@@ -45,8 +45,7 @@ type Server struct {
 	kv     *kvTable
 	remote *remoting.Server
 
-	kvFile     *compat.Saver // writes kvConfigPath; from Start on
-	configFile *compat.Saver // writes configStorePath; from Start on
+	kvFile *compat.Saver // writes kvConfigPath; from Start on
 
 	stop    chan struct{} // closed by Close
 	stopped sync.WaitGroup
@@ -99,10 +98,8 @@ func (s *Server) Start() error {
 		s.log.Warn("KV configuration can't be saved: changes of it will be refused; make the folder writable, or set kvConfigPath to another", "file", cfg.KvConfigPath, "error", err)
 	}
 	s.kvFile = compat.NewSaver(compat.OSFiles, cfg.KvConfigPath, s.kv.encode, s.log)
-	s.configFile = compat.NewSaver(compat.OSFiles, cfg.ConfigStorePath, func() ([]byte, error) { return s.config.Load().Text(), nil }, s.log)
 	if err := s.remote.Start(); err != nil {
 		_ = s.kvFile.Close()
-		_ = s.configFile.Close()
 		return err
 	}
 	s.stopped.Add(1)
@@ -149,11 +146,8 @@ func (s *Server) Close(ctx context.Context) error {
 		close(s.stop)
 		s.stopped.Wait()
 		err = s.remote.Close(ctx)
-		for _, file := range []*compat.Saver{s.kvFile, s.configFile} {
-			if file == nil {
-				continue
-			}
-			if ferr := file.Close(); err == nil {
+		if s.kvFile != nil {
+			if ferr := s.kvFile.Close(); err == nil {
 				err = ferr
 			}
 		}

@@ -1,14 +1,24 @@
 package namesrv
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
 	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/header"
 	"rocketd/remoting"
 )
 
-// updateConfig changes the running configuration and its file. Keys that nobody knows and values that do not parse
-// are passed over and the answer is a success, as in the official server; we log them.
+// updateConfig changes the running configuration and its file. Keys that nobody knows are passed over and the answer
+// is a success, as in the official server; values that do not fit their key are refused with the key and what is wrong,
+// and then nothing changes (the official server says yes and ignores them). Rare as it is, it writes the file on the
+// connection's goroutine.
 func (s *Server) updateConfig(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
 	cmd := c.Command()
 	if cmd.Body == nil {
@@ -24,22 +34,117 @@ func (s *Server) updateConfig(c *remoting.Call, _ *header.Empty) (*protocol.Comm
 			return nil, protocol.Errorf(protocol.NoPermission, "Can not update config in black list.")
 		}
 	}
+	if err := s.change(p, c.Conn().RemoteAddr().String(), writeConfig); err != nil {
+		s.log.Warn("configuration update refused", "error", err, "peer", c.Conn().RemoteAddr())
+		return nil, protocol.Errorf(protocol.SystemError, "the configuration is left as it was: %v", err)
+	}
+	return c.Success(nil), nil
+}
+
+// liveKeys are those that count at once; the others that have an effect count from the next start on.
+var liveKeys = []string{"orderMessageEnable"}
+
+// change checks new values and, when all are good, writes them down and puts them in force; else nothing changes.
+func (s *Server) change(p *compat.Properties, by string, write func(path string, changed []compat.KeyValue) error) error {
 	s.updates.Lock()
-	next := *s.config.Load()
+	defer s.updates.Unlock()
+	old := s.config.Load()
+	next := *old
 	if err := next.bind(p, false); err != nil {
-		s.log.Warn("configuration update passed over", "error", err, "peer", c.Conn().RemoteAddr())
+		return err
 	}
-	err = next.Validate()
-	if err == nil {
-		s.config.Store(&next)
+	if err := errors.Join(next.checkNumbers(p), next.Validate()); err != nil {
+		return err
 	}
-	s.updates.Unlock()
-	if err != nil {
-		return nil, protocol.Errorf(protocol.NoPermission, "%v", err)
+	var changed []compat.KeyValue
+	var later, ignored []string
+	known := make(map[string]bool)
+	for _, kv := range next.Items() {
+		known[kv.Key] = true
 	}
-	s.log.Info("configuration updated", "keys", p.Keys(), "peer", c.Conn().RemoteAddr())
-	s.configFile.Changed(saved(c))
-	return nil, nil
+	for _, kv := range p.All() {
+		switch {
+		case !known[kv.Key]:
+			ignored = append(ignored, kv.Key)
+			continue
+		case !slices.Contains(liveKeys, kv.Key) && !slices.Contains(withoutEffect, kv.Key):
+			later = append(later, kv.Key)
+		}
+		changed = append(changed, kv)
+	}
+	if len(changed) > 0 {
+		if err := write(old.ConfigStorePath, changed); err != nil {
+			return fmt.Errorf("its file could not be written: %w", err)
+		}
+	}
+	s.config.Store(&next)
+	s.log.Info("configuration updated", "changed", changed, "needARestart", later, "ignored", ignored, "by", by)
+	return nil
+}
+
+// checkNumbers refuses negative values: all numbers are ports, times, sizes and counts.
+func (c *Config) checkNumbers(p *compat.Properties) error {
+	var all []error
+	kinds := make(map[string]string)
+	for _, kv := range compat.PropertiesOf(DefaultConfig("")) {
+		kinds[kv.Key] = kv.Value
+	}
+	for _, kv := range p.All() {
+		if _, err := strconv.ParseInt(kinds[kv.Key], 10, 64); err != nil {
+			continue
+		}
+		if n, err := strconv.ParseInt(strings.TrimSpace(kv.Value), 10, 64); err == nil && n < 0 {
+			all = append(all, fmt.Errorf("%s=%s: must be 0 or more", kv.Key, kv.Value))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// writeConfig puts changed keys into the file at path and leaves all else as it stands there. (The official server
+// overwrites it with every key that it has.) Of a link it is the file that is replaced.
+func writeConfig(path string, changed []compat.KeyValue) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	data, err := compat.OSFiles.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) { // a write was interrupted, or there is none yet
+		data, err = compat.OSFiles.ReadFile(path + ".bak")
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return compat.WriteConfigFile(compat.OSFiles, path, compat.EditProperties(data, changed))
+}
+
+// Reload puts in force what has changed in the configuration file: read is what New would be given now. Nothing is
+// written. The error says what is wrong, and then everything stays as it was.
+func (s *Server) Reload(read Config) error {
+	if abs, err := filepath.Abs(read.KvConfigPath); err == nil {
+		read.KvConfigPath = abs
+	}
+	old := s.config.Load()
+	was := make(map[string]string)
+	for _, kv := range compat.PropertiesOf(old) {
+		was[kv.Key] = kv.Value
+	}
+	p := new(compat.Properties)
+	for _, kv := range compat.PropertiesOf(&read) {
+		if was[kv.Key] != kv.Value {
+			p.Set(kv.Key, kv.Value)
+		}
+	}
+	if err := read.Validate(); err != nil {
+		return err
+	}
+	if err := s.change(p, "its file", func(string, []compat.KeyValue) error { return nil }); err != nil {
+		return err
+	}
+	s.updates.Lock()
+	defer s.updates.Unlock()
+	next := *s.config.Load()
+	next.extra = read.extra
+	s.config.Store(&next)
+	return nil
 }
 
 // getConfig answers the configuration as a properties file.

@@ -56,8 +56,23 @@ func (p *process) runBroker(c *cli.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		return []service{{name: "broker " + b.Config().BrokerName, start: b.Start, close: b.Close, about: b.About}}, nil
+		s := brokerService(b)
+		if c.String("configFile") != "" {
+			s.reload = func() error {
+				cfg, err := brokerConfig(c)
+				if err != nil {
+					return err
+				}
+				return b.Reload(cfg)
+			}
+		}
+		return []service{s}, nil
 	})
+}
+
+// brokerService is the service of a broker.
+func brokerService(b *broker.Broker) service {
+	return service{name: "broker " + b.Config().BrokerName, start: b.Start, close: b.Close, about: b.About}
 }
 
 // defaultConfig reads the configuration file, "" = none, over the defaults. The user's home is only asked for when

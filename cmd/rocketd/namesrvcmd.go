@@ -30,6 +30,32 @@ func (p *process) runNamesrv(c *cli.Context) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
+	cfg, err := namesrvConfig(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("printConfigItem") {
+		return p.print(cfg.Items())
+	}
+	footprint()
+	log := p.logger()
+	return p.serve(log, func() ([]service, error) {
+		n, s, err := nameServer(cfg, log)
+		if c.String("configFile") != "" {
+			s.reload = func() error {
+				cfg, err := namesrvConfig(c)
+				if err != nil {
+					return err
+				}
+				return n.Reload(cfg)
+			}
+		}
+		return []service{s}, err
+	})
+}
+
+// namesrvConfig is the configuration of flags, file and environment.
+func namesrvConfig(c *cli.Context) (namesrv.Config, error) {
 	home, noHome := homeDir("kvConfigPath")
 	cfg := namesrv.DefaultConfig(home)
 	if noHome != nil {
@@ -39,31 +65,23 @@ func (p *process) runNamesrv(c *cli.Context) error {
 	if path := c.String("configFile"); path != "" {
 		var err error
 		if cfg, err = namesrv.ReadConfig(path, cfg); err != nil {
-			return err
+			return cfg, err
 		}
 	}
 	if cfg.KvConfigPath == "" && noHome != nil {
-		return noHome
+		return cfg, noHome
 	}
 	if cfg.ConfigStorePath == "" { // no configuration file and no home: beside the other
 		cfg.ConfigStorePath = filepath.Join(filepath.Dir(cfg.KvConfigPath), "namesrv.properties")
 	}
-	if c.Bool("printConfigItem") {
-		return p.print(cfg.Items())
-	}
-	footprint()
-	log := p.logger()
-	return p.serve(log, func() ([]service, error) {
-		s, err := nameServer(cfg, log)
-		return []service{s}, err
-	})
+	return cfg, nil
 }
 
-// nameServer makes the service of a name server.
-func nameServer(cfg namesrv.Config, log *slog.Logger) (service, error) {
+// nameServer makes a name server and its service.
+func nameServer(cfg namesrv.Config, log *slog.Logger) (*namesrv.Server, service, error) {
 	s, err := namesrv.New(cfg, log, time.Now)
 	if err != nil {
-		return service{}, err
+		return nil, service{}, err
 	}
-	return service{name: "namesrv", start: s.Start, close: s.Close, about: s.About}, nil
+	return s, service{name: "namesrv", start: s.Start, close: s.Close, about: s.About}, nil
 }

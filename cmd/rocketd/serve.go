@@ -20,6 +20,8 @@ type service struct {
 	start func() error
 	close func(context.Context) error
 	about func() string // addresses and so on, for the line that says that it is ready
+
+	reload func() error // reads the configuration file again; nil: there is none
 }
 
 // serve makes and starts servers in their order, says so, and stops them in the reverse order when a signal asks for
@@ -47,7 +49,7 @@ func (p *process) serve(log *slog.Logger, open func() ([]service, error)) error 
 			log.Info(line)
 		}
 	}
-	sig := <-signals.stop
+	sig := waitForStop(log, signals, servers)
 	log.Info("stopping", "signal", sig.String())
 	begin := time.Now()
 	if err := stop(log, servers); err != nil {
@@ -55,6 +57,33 @@ func (p *process) serve(log *slog.Logger, open func() ([]service, error)) error 
 	}
 	log.Info("stopped", "took", time.Since(begin).Round(time.Millisecond))
 	return nil
+}
+
+// waitForStop returns the signal that asks for the stop; until then it reads configuration files again when it is
+// asked to. One that can't be taken changes nothing.
+func waitForStop(log *slog.Logger, signals *signals, servers []service) os.Signal {
+	for _, s := range servers {
+		if s.reload != nil {
+			signals.files.Store(true)
+		}
+	}
+	for {
+		select {
+		case sig := <-signals.stop:
+			return sig
+		case <-signals.reload:
+		}
+		for _, s := range servers {
+			if s.reload == nil {
+				continue
+			}
+			if err := s.reload(); err != nil {
+				log.Error("configuration file read again and not taken; everything stays as it was", "what", s.name, "err", err)
+			} else {
+				log.Info("configuration file read again", "what", s.name)
+			}
+		}
+	}
 }
 
 // sameFile tells whether what is written to both ends up in one place: a terminal, a journal, 2>&1.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -17,22 +18,30 @@ const repeatWindow = 2 * time.Second
 
 // signals is what this process makes of signals while it serves:
 //
-//	SIGTERM, SIGINT, SIGHUP   an orderly stop. SIGHUP is the terminal that was closed (the JVM stops too); under
-//	                          nohup it stays ignored.
-//	                          During the stop only SIGINT later than repeatWindow does something: it gives up.
+//	SIGTERM, SIGINT           an orderly stop, during which only SIGINT later than repeatWindow does something: it
+//	                          gives up
+//	SIGHUP                    the configuration files are read again. When there are none, or the signal is that the
+//	                          terminal was closed, an orderly stop (the JVM stops too); under nohup it stays ignored.
 //	SIGQUIT                   the stacks of all goroutines go to standard error, as the JVM's thread dump
 //	SIGPIPE                   ignored: a log that nobody reads any more is no reason to stop
 type signals struct {
-	stop chan os.Signal // gets the signal that asks for the stop
-	come chan os.Signal
-	done chan struct{} // closed when the goroutine has ended
+	stop   chan os.Signal // gets the signal that asks for the stop
+	reload chan struct{}  // gets what asks for reading the files again
+	come   chan os.Signal
+	files  atomic.Bool // there are files to read again; set by who receives from reload
+
+	hungUp func() bool   // the terminal that there was at the start is gone
+	done   chan struct{} // closed when the goroutine has ended
 
 	clock func() time.Time
 }
 
 // catchSignals begins to catch signals; give ends the process when an orderly stop is given up.
 func catchSignals(log *slog.Logger, stderr io.Writer, give func()) *signals {
-	s := &signals{stop: make(chan os.Signal, 1), come: make(chan os.Signal, 16), done: make(chan struct{}), clock: time.Now}
+	s := newSignals()
+	if had := hasTerminal(); had {
+		s.hungUp = func() bool { return !hasTerminal() }
+	}
 	signal.Ignore(syscall.SIGPIPE)
 	signal.Notify(s.come, syscall.SIGTERM, os.Interrupt, syscall.SIGQUIT)
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -42,6 +51,23 @@ func catchSignals(log *slog.Logger, stderr io.Writer, give func()) *signals {
 	return s
 }
 
+func newSignals() *signals {
+	return &signals{
+		stop: make(chan os.Signal, 1), reload: make(chan struct{}, 1), come: make(chan os.Signal, 16), done: make(chan struct{}),
+		clock: time.Now, hungUp: func() bool { return false },
+	}
+}
+
+// hasTerminal tells whether the process has a controlling terminal. It loses it when that is closed.
+func hasTerminal() bool {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	_ = tty.Close()
+	return true
+}
+
 func (s *signals) run(log *slog.Logger, stderr io.Writer, give func()) {
 	defer close(s.done)
 	var first time.Time // when the stop was asked for
@@ -49,6 +75,11 @@ func (s *signals) run(log *slog.Logger, stderr io.Writer, give func()) {
 		switch {
 		case sig == syscall.SIGQUIT:
 			fmt.Fprintf(stderr, "rocketd: stacks of all goroutines, asked for by %v; going on\n%s\n", sig, stacks())
+		case first.IsZero() && sig == syscall.SIGHUP && s.files.Load() && !s.hungUp():
+			select {
+			case s.reload <- struct{}{}:
+			default: // one is due already
+			}
 		case first.IsZero():
 			first = s.clock()
 			s.stop <- sig

@@ -100,7 +100,7 @@ func TestGiveUp(t *testing.T) {
 	var log syncBuffer
 	p := &process{stderr: &log}
 	given := make(chan struct{}, 1)
-	s := &signals{stop: make(chan os.Signal, 1), come: make(chan os.Signal, 8), done: make(chan struct{})}
+	s := newSignals()
 	var late atomic.Int64
 	begin := time.Now()
 	s.clock = func() time.Time { return begin.Add(time.Duration(late.Load())) }
@@ -132,4 +132,62 @@ func TestLogLevel(t *testing.T) {
 	if !strings.Contains(log.String(), "bogus") {
 		t.Errorf("log %q", log.String())
 	}
+}
+
+// SIGHUP reads the configuration file again: what is right counts, what is not is said with its line and changes nothing.
+func TestReload(t *testing.T) {
+	dir := t.TempDir()
+	conf := filepath.Join(dir, "broker.conf")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("brokerName=broker-a\n")
+	ns, port := ports(t)
+	c := start(t, dir, "standalone", "--namesrvPort", fmt.Sprint(ns), "--listenPort", fmt.Sprint(port), "-c", conf)
+	c.line()
+	c.line()
+	says := func(texts ...string) {
+		t.Helper()
+		remotingtest.Eventually(t, fmt.Sprint("the log says ", texts), func() bool {
+			for _, text := range texts {
+				if !strings.Contains(c.log.String(), text) {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	write("brokerName=broker-a\n# more\nmaxMessageSize=4321\n")
+	c.signal(syscall.SIGHUP)
+	says("configuration updated", "4321", "configuration file read again")
+	write("brokerName=broker-a\n\nmaxMessageSize=large\n")
+	c.signal(syscall.SIGHUP)
+	says("not taken", "line 3: maxMessageSize=large")
+	c.signal(syscall.SIGTERM)
+	if code := c.exit(); code != exitOK {
+		t.Errorf("code %d, log\n%s", code, c.log.String())
+	}
+}
+
+// SIGHUP because the terminal is gone stops.
+func TestTerminalGone(t *testing.T) {
+	var log syncBuffer
+	p := &process{stderr: &log}
+	s := newSignals()
+	var gone atomic.Bool
+	s.hungUp = gone.Load
+	s.files.Store(true)
+	go s.run(p.logger(), &log, func() {})
+	s.come <- syscall.SIGHUP
+	<-s.reload
+	gone.Store(true)
+	s.come <- syscall.SIGHUP
+	if sig := <-s.stop; sig != syscall.SIGHUP {
+		t.Errorf("stopped by %v", sig)
+	}
+	close(s.come)
+	<-s.done
 }

@@ -37,16 +37,47 @@ func (p *process) runStandalone(c *cli.Context) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
-	if c.String("data") == "" {
-		return &usageError{"--data is empty; give a folder for messages and configuration"}
-	}
-	data, err := filepath.Abs(c.String("data"))
+	ns, cfg, err := standaloneConfigs(c)
 	if err != nil {
 		return err
 	}
-	cfg := broker.DefaultConfig(data)
+	footprint()
+	log := p.logger()
+	return p.serve(log, func() ([]service, error) {
+		_, n, err := nameServer(ns, log.With("server", "namesrv"))
+		if err != nil {
+			return nil, err
+		}
+		b, err := broker.New(cfg, broker.Options{Log: log.With("server", "broker"), StoreKey: "--data"})
+		if err != nil {
+			return nil, err
+		}
+		s := brokerService(b)
+		if c.String("configFile") != "" {
+			s.reload = func() error {
+				_, cfg, err := standaloneConfigs(c)
+				if err != nil {
+					return err
+				}
+				return b.Reload(cfg)
+			}
+		}
+		return []service{n, s}, nil
+	})
+}
+
+// standaloneConfigs are the configurations of flags and file.
+func standaloneConfigs(c *cli.Context) (ns namesrv.Config, cfg broker.Config, err error) {
+	if c.String("data") == "" {
+		return ns, cfg, &usageError{"--data is empty; give a folder for messages and configuration"}
+	}
+	data, err := filepath.Abs(c.String("data"))
+	if err != nil {
+		return ns, cfg, err
+	}
+	cfg = broker.DefaultConfig(data)
 	if cfg, err = broker.ReadConfig(c.String("configFile"), cfg); err != nil {
-		return err
+		return ns, cfg, err
 	}
 	if c.IsSet("listenPort") {
 		cfg.ListenPort = c.Int("listenPort")
@@ -58,34 +89,22 @@ func (p *process) runStandalone(c *cli.Context) error {
 	if c.IsSet("namesrvAddr") {
 		more = c.String("namesrvAddr")
 		if err := broker.CheckNamesrvAddr(more); err != nil {
-			return &usageError{"-n " + err.Error()}
+			return ns, cfg, &usageError{"-n " + err.Error()}
 		}
 	}
 	for _, name := range []string{"namesrvPort", "listenPort"} {
 		if port := c.Int(name); port < 1 || port > 65535 {
-			return &usageError{fmt.Sprintf("--%s %d is no port from 1 to 65535", name, port)}
+			return ns, cfg, &usageError{fmt.Sprintf("--%s %d is no port from 1 to 65535", name, port)}
 		}
 	}
-	ns := namesrv.DefaultConfig(data)
+	ns = namesrv.DefaultConfig(data)
 	ns.ListenPort, ns.BindAddress, ns.PortHint = c.Int("namesrvPort"), cfg.BindAddress, "--namesrvPort"
 	cfg.PortHint = "--listenPort"
 	cfg.NamesrvAddr = net.JoinHostPort(reachable(cfg.BindAddress), strconv.Itoa(ns.ListenPort))
 	if more != "" {
 		cfg.NamesrvAddr += ";" + more
 	}
-	footprint()
-	log := p.logger()
-	return p.serve(log, func() ([]service, error) {
-		n, err := nameServer(ns, log.With("server", "namesrv"))
-		if err != nil {
-			return nil, err
-		}
-		b, err := broker.New(cfg, broker.Options{Log: log.With("server", "broker"), StoreKey: "--data"})
-		if err != nil {
-			return nil, err
-		}
-		return []service{n, {name: "broker " + b.Config().BrokerName, start: b.Start, close: b.Close, about: b.About}}, nil
-	})
+	return ns, cfg, nil
 }
 
 // reachable is the address by which this machine reaches a server that is bound to the given one.
