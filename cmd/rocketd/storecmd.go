@@ -90,7 +90,9 @@ func (p *process) store() *cli.Command {
 					"is left; 2: it could not be done.", (*storeCommand).repair,
 				&cli.BoolFlag{Name: "dry-run", Usage: "print the steps and change nothing"},
 				&cli.BoolFlag{Name: "fill", Usage: "replace damaged records within the log by filler that enters no queue, and missing files by empty ones; " +
-					"else they are left, and a recovery that meets them ends the log there"}),
+					"else they are left, and a recovery that meets them ends the log there"},
+				&cli.BoolFlag{Name: "restore", Usage: "store the messages again, as new ones, that a recovery found behind a damaged place and put aside in damaged-OFFSET; " +
+					"each once, however often this is run; the folder is called restored-OFFSET then"}),
 		},
 	}
 }
@@ -206,7 +208,7 @@ func (s *storeCommand) verify() error {
 
 func (s *storeCommand) repair() error {
 	dry := s.c.Bool("dry-run")
-	o := inspect.RepairOptions{DryRun: dry, Fill: s.c.Bool("fill")}
+	o := inspect.RepairOptions{DryRun: dry, Fill: s.c.Bool("fill"), Restore: s.c.Bool("restore")}
 	if !s.json {
 		o.Step = func(step inspect.Step) { s.printf("%s\n", step) }
 	}

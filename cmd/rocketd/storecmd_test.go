@@ -145,6 +145,8 @@ func TestStoreVerifyAndRepair(t *testing.T) {
 	step(exitUsage, "--topic and --queue", "dump", dir, "--what", "queue")
 	step(exitUsage, "neither a time", "dump", dir, "--since", "yesterday")
 	step(exitOK, "--dry-run", "repair", "--help")
+	step(exitOK, "put aside in damaged-OFFSET", "repair", "--help")
+	step(exitOK, "clean", "repair", "--restore", dir)
 	step(exitOK, "verify", "--help")
 }
 

@@ -116,6 +116,16 @@ func (s *storeCommand) info() error {
 	for _, f := range i.Index.Files {
 		line("  %s\t%d entries\tlog offsets %d to %d\t%s to %s", f.Name, f.Entries, f.BeginPhyOffset, f.EndPhyOffset, at(f.BeginTimestamp), at(f.EndTimestamp))
 	}
+	if e := i.Extended; e.Files > 0 {
+		line("consumequeue_ext\t%s, %s", counted(e.Queues, "queue"), counted(e.Files, "file"))
+	}
+	for _, a := range i.Aside {
+		text := "PUT ASIDE by a recovery; repair --restore stores them again"
+		if a.Restored {
+			text = "stored again"
+		}
+		line("%s\t%s, %s\t%s to %s\t%s", a.Dir, counted(a.Files, "file"), counted(int(a.Messages), "message"), at(a.FirstTimestamp), at(a.LastTimestamp), text)
+	}
 	line("config\t%s", counted(len(i.Config), "file"))
 	for _, f := range i.Config {
 		text := fmt.Sprintf("%d %s", f.Count, f.What)
@@ -183,7 +193,13 @@ func (s *storeCommand) dump() error {
 				if e.Blank {
 					return fmt.Sprintf("%d\tblank", e.QueueOffset)
 				}
-				return fmt.Sprintf("%d\tlog offset %d\tsize %d\ttagsCode %d", e.QueueOffset, e.PhyOffset, e.Size, e.TagsCode)
+				text := fmt.Sprintf("%d\tlog offset %d\tsize %d\ttagsCode %d", e.QueueOffset, e.PhyOffset, e.Size, e.TagsCode)
+				if u := e.Unit; u != nil && u.Damage != "" {
+					text += fmt.Sprintf("\tunit at %d: %s", u.Offset, u.Damage)
+				} else if u != nil {
+					text += fmt.Sprintf("\tunit at %d: tagsCode %d, stored %s, bit map %x", u.Offset, u.TagsCode, at(u.StoreTimestamp), u.BitMap)
+				}
+				return text
 			})
 		})
 	case "index":

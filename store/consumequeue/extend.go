@@ -164,16 +164,19 @@ func (q *Queue) endChain(start int64) (int64, error) {
 	}
 	defer t.files.release(h)
 	buf := make([]byte, min(chainStep, t.ext.size))
-	for at := int64(0); at+minUnit+unitFree <= t.ext.size; {
+	for at := int64(0); at+2 <= t.ext.size; {
 		n, err := h.file.ReadAt(buf[:min(int64(len(buf)), t.ext.size-at)], at)
 		if err != nil && err != io.EOF {
 			return 0, fmt.Errorf("consumequeue: reading %s: %w", t.extPath(q, start), err)
 		}
 		b, from := buf[:n], at
-		for len(b) >= minUnit {
+		for len(b) >= minUnit || len(b) >= 2 && at+int64(len(b)) == t.ext.size {
 			unit := UnitSize(b)
 			if unit == 0 {
 				return start + at, nil
+			}
+			if b[0] == 0xff && b[1] == 0xff {
+				return start + t.ext.size, nil
 			}
 			if unit < 0 || at+int64(unit) > t.ext.size-unitFree {
 				_, err := h.file.WriteAt(binary.BigEndian.AppendUint16(nil, 0xffff), at)

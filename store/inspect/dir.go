@@ -55,6 +55,8 @@ type Dir struct {
 	queues queueTable
 	index  indexFiles
 
+	unitSizes map[string]int64 // of the files of consumequeue_ext, by folder; see extendedSize
+
 	abort      bool  // a broker runs, or was not stopped
 	running    bool  // a broker holds the lock
 	known      int64 // see knownEnd; 0: not looked for yet

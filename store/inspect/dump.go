@@ -64,6 +64,16 @@ type QueueEntry struct {
 	Size        int32  `json:"size"`
 	TagsCode    int64  `json:"tagsCode"`
 	Blank       bool   `json:"blank,omitempty"`
+	Unit        *Unit  `json:"unit,omitempty"` // to which the tagsCode leads
+}
+
+// Unit is one unit of consumequeue_ext.
+type Unit struct {
+	Offset         int64  `json:"offset"`
+	TagsCode       int64  `json:"tagsCode"`
+	StoreTimestamp int64  `json:"storeTimestamp"`
+	BitMap         []byte `json:"bitMap,omitempty"`
+	Damage         string `json:"damage,omitempty"` // why it can't be read
 }
 
 // IndexEntry is one entry of an index file.
@@ -322,6 +332,9 @@ func (d *Dir) entries(q Query, each func(*QueueEntry) error) error {
 		}
 		entry := &QueueEntry{Topic: q.Topic, QueueId: q.QueueId, QueueOffset: k, PhyOffset: e.PhyOffset, Size: e.Size, TagsCode: e.TagsCode, Blank: e.IsBlank()}
 		entry.File, entry.FileOffset = d.place(queue, k)
+		if e.IsExtAddress() {
+			entry.Unit = d.unit(queue, e.TagsCode)
+		}
 		if err := each(entry); err != nil {
 			return err
 		}

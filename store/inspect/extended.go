@@ -9,6 +9,7 @@ import (
 	"path"
 	"strconv"
 
+	"rocketd/store/consumequeue"
 	"rocketd/store/segment"
 )
 
@@ -23,11 +24,34 @@ import (
 // The address is the offset of the unit, counted through the queue's files, plus the smallest int64.
 const minUnit = 20
 
+// unit reads the unit to which an entry leads.
+func (d *Dir) unit(q *queue, address int64) *Unit {
+	u := &Unit{Offset: consumequeue.UnitOffset(address)}
+	dir := path.Join(d.path("consumequeue_ext"), q.topic, strconv.Itoa(int(q.queueId)))
+	size := d.extendedSize(dir)
+	if size == 0 {
+		u.Damage = "there are no files for the queue"
+		return u
+	}
+	b := make([]byte, min(math.MaxInt16, size-u.Offset%size))
+	if err := d.readAt(path.Join(dir, segment.Name(u.Offset-u.Offset%size)), b, u.Offset%size); err != nil {
+		u.Damage = err.Error()
+		return u
+	}
+	read, ok := consumequeue.DecodeUnit(b)
+	if !ok {
+		u.Damage = "no unit stands there"
+		return u
+	}
+	u.TagsCode, u.StoreTimestamp, u.BitMap = read.TagsCode, read.StoreTimestamp, read.BitMap
+	return u
+}
+
 // extended checks the unit that an entry leads to. The kind is "" when it is that of the record.
 func (v *verify) extended(q *queue, address, tags, storeTimestamp int64) (kind, text string) {
-	offset := address - math.MinInt64
+	offset := consumequeue.UnitOffset(address)
 	dir := path.Join(v.d.path("consumequeue_ext"), q.topic, strconv.Itoa(int(q.queueId)))
-	size := v.extendedSize(dir)
+	size := v.d.extendedSize(dir)
 	if size == 0 {
 		return QueueEntryTags, fmt.Sprintf("the tagsCode leads to consumequeue_ext at %d, which has no files for the queue", offset)
 	}
@@ -41,18 +65,21 @@ func (v *verify) extended(q *queue, address, tags, storeTimestamp int64) (kind, 
 		return QueueEntryTags, err.Error()
 	}
 	be := binary.BigEndian
-	if n := int16(be.Uint16(b[:])); n < minUnit || int64(be.Uint64(b[2:])) != tags || int64(be.Uint64(b[10:])) != storeTimestamp {
+	if consumequeue.UnitSize(b[:]) <= 0 || int64(be.Uint64(b[2:])) != tags || int64(be.Uint64(b[10:])) != storeTimestamp {
 		return QueueEntryTags, fmt.Sprintf("the tagsCode leads to %s at %d, where is no unit of this record", v.d.short(name), offset%size)
 	}
 	return "", ""
 }
 
 // extendedSize is the size of the files of a folder of consumequeue_ext, 0 when there are none.
-func (v *verify) extendedSize(dir string) int64 {
-	if c := v.d.o.Config; c != nil {
+func (d *Dir) extendedSize(dir string) int64 {
+	if c := d.o.Config; c != nil {
 		return int64(c.MappedFileSizeConsumeQueueExt)
 	}
-	entries, err := v.d.list(dir)
+	if size, known := d.unitSizes[dir]; known {
+		return size
+	}
+	entries, err := d.list(dir)
 	if err != nil {
 		return 0
 	}
@@ -62,5 +89,52 @@ func (v *verify) extendedSize(dir string) int64 {
 			sizes[info.Size()]++
 		}
 	}
-	return commonSize(sizes)
+	if d.unitSizes == nil {
+		d.unitSizes = make(map[string]int64)
+	}
+	d.unitSizes[dir] = commonSize(sizes)
+	return d.unitSizes[dir]
+}
+
+// ExtendedInfo is consumequeue_ext: its queues and files, 0 when there is none.
+type ExtendedInfo struct {
+	Queues int   `json:"queues"`
+	Files  int   `json:"files"`
+	Bytes  int64 `json:"bytes"` // lengths of the files together, which are mostly empty
+}
+
+func (d *Dir) extendedInfo() (i ExtendedInfo, err error) {
+	root := d.path("consumequeue_ext")
+	topics, err := d.list(root)
+	if err != nil {
+		return i, err
+	}
+	for _, topic := range topics {
+		if !topic.IsDir() {
+			continue
+		}
+		queues, err := d.list(path.Join(root, topic.Name()))
+		if err != nil {
+			return i, err
+		}
+		for _, q := range queues {
+			if !q.IsDir() {
+				continue
+			}
+			files, err := d.list(path.Join(root, topic.Name(), q.Name()))
+			if err != nil {
+				return i, err
+			}
+			if len(files) > 0 {
+				i.Queues++
+			}
+			for _, f := range files {
+				if info, err := f.Info(); err == nil {
+					i.Files++
+					i.Bytes += info.Size()
+				}
+			}
+		}
+	}
+	return i, nil
 }

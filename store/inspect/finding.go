@@ -25,6 +25,8 @@ const (
 	QueueEntryWrong   = "queue-entry-wrong"   // a record's entry is another's, or has another size
 	QueueEntryTags    = "queue-entry-tags"    // an entry has not the tagsCode, or time of delivery, of its record
 	QueueEntryStray   = "queue-entry-stray"   // an entry of no record
+	UnitFile          = "unit-file"           // a file of consumequeue_ext has another size, or a name that is no multiple of it
+	UnitChain         = "unit-chain"          // the units of a file of consumequeue_ext do not follow one another
 	IndexMissing      = "index-missing"       // there are records with keys and no index files
 	IndexFileSize     = "index-file-size"     // a file has another size than slots and entries make it
 	IndexHeader       = "index-header"        // a header does not agree with the entries

@@ -20,6 +20,8 @@ type Info struct {
 	Topics       []TopicInfo    `json:"topics"`
 	Index        IndexInfo      `json:"index"`
 	Config       []ConfigInfo   `json:"config"`
+	Aside        []AsideInfo    `json:"aside"` // records that recovery took out of the log
+	Extended     ExtendedInfo   `json:"consumeQueueExt"`
 }
 
 // LogInfo is the commit log.
@@ -124,7 +126,13 @@ func (d *Dir) Info() (*Info, error) {
 		i.Index.Files = append(i.Index.Files, IndexFileInfo{path.Base(f.path), f.length, h.BeginTimestamp, h.EndTimestamp,
 			h.BeginPhyOffset, h.EndPhyOffset, h.HashSlotCount, h.IndexCount - 1})
 	}
-	i.Config, err = d.configInfos()
+	if i.Config, err = d.configInfos(); err != nil {
+		return nil, err
+	}
+	if i.Aside, err = d.asideInfos(); err != nil {
+		return nil, err
+	}
+	i.Extended, err = d.extendedInfo()
 	return i, err
 }
 

@@ -164,7 +164,7 @@ func (p *repair) swapQueue(v *verify, q *queue, made string) error {
 			return err
 		}
 	}
-	return p.o.FS.SyncDir(path.Dir(old))
+	return errors.Join(p.o.FS.SyncDir(path.Dir(old)), p.dropUnits(v, q))
 }
 
 // rebuildIndex makes the index anew from the log.

@@ -22,7 +22,10 @@ type RepairOptions struct {
 	// missing files by empty ones. Without it such damage is left: the records behind it can be read, but a recovery that
 	// comes upon it ends the log there.
 	Fill bool
-	Step func(Step) // is told each step when it is done. May be nil
+	// Restore stores the messages that a recovery found behind a damaged place and put aside (damaged-<log offset>) again,
+	// as new ones. Each is stored once, however often it is asked for.
+	Restore bool
+	Step    func(Step) // is told each step when it is done. May be nil
 }
 
 // Step is one thing that Repair does.
@@ -57,6 +60,7 @@ type repair struct {
 	r      RepairOptions
 	report *RepairReport
 	failed error // of the last step that failed
+	locked io.Closer
 }
 
 // Repair mends a store that no broker has open, whose lock it holds meanwhile:
@@ -65,10 +69,12 @@ type repair struct {
 //     their queue gives them.
 //  2. The log ends behind its last whole record: what is behind is zeroed, files behind it are removed.
 //  3. Queues with findings are made anew from the log, beside the old ones, which they then replace. A queue whose
-//     records have all expired keeps its last entry, so that its offsets go on.
+//     records have all expired keeps its last entry, so that its offsets go on. Its units in consumequeue_ext go, its entries
+//     have their tagsCode themselves; a broken chain of units is ended where it breaks.
 //  4. An index with findings is made anew from the log, likewise.
 //  5. Files of configuration that can't be read are replaced by their .bak and kept as .damaged.
 //  6. A checkpoint that promises what is not there is removed.
+//  7. What recovery has put aside is stored again, if asked for.
 //
 // What the next start mends by itself (after a crash) is left to it.
 func Repair(o Options, r RepairOptions) (*RepairReport, error) {
@@ -81,14 +87,10 @@ func Repair(o Options, r RepairOptions) (*RepairReport, error) {
 		return nil, fmt.Errorf("%s: %w", o.Root, ErrRunning)
 	}
 	if !r.DryRun {
-		lock, err := o.FS.Lock(d.path("lock"), []byte("lock"))
-		if errors.Is(err, vfs.ErrLocked) {
-			return nil, fmt.Errorf("%s: %w", o.Root, ErrRunning)
-		}
-		if err != nil {
+		if err := p.lock(d); err != nil {
 			return nil, err
 		}
-		defer lock.Close()
+		defer func() { p.unlock() }()
 	}
 	v, err := p.verify()
 	if err != nil {
@@ -105,9 +107,21 @@ func Repair(o Options, r RepairOptions) (*RepairReport, error) {
 		}
 	}
 	p.rebuildQueues(v)
+	p.endChains(v)
 	p.rebuildIndex(v)
 	p.restoreConfig(v)
 	p.dropCheckpoint(v)
+	if r.Restore && p.failed == nil {
+		if !r.DryRun { // the store is opened, and takes the lock itself
+			p.unlock()
+		}
+		p.restore(v)
+		if !r.DryRun {
+			if err := p.lock(d); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if r.DryRun {
 		return p.report, nil
 	}
@@ -116,6 +130,21 @@ func Repair(o Options, r RepairOptions) (*RepairReport, error) {
 	}
 	p.report.Left = v.report
 	return p.report, p.failed
+}
+
+// lock takes the store's lock, unlock gives it back.
+func (p *repair) lock(d *Dir) (err error) {
+	if p.locked, err = p.o.FS.Lock(d.path("lock"), []byte("lock")); errors.Is(err, vfs.ErrLocked) {
+		err = fmt.Errorf("%s: %w", p.o.Root, ErrRunning)
+	}
+	return err
+}
+
+func (p *repair) unlock() {
+	if p.locked != nil {
+		p.locked.Close()
+		p.locked = nil
+	}
 }
 
 // verify looks through the store as it is now.

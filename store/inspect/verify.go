@@ -40,6 +40,7 @@ type damage struct {
 	blanks     []int64 // blank records of a wrong size
 	missing    []span  // files of the log
 	queues     []*queue
+	chains     []brokenChain
 	index      bool
 	configs    []configFile // that have a good .bak
 	checkpoint bool
@@ -84,12 +85,19 @@ func (d *Dir) verify(limit int) (*verify, error) {
 	} else if d.abort {
 		v.report.note("the broker was not stopped in order: the next start recovers from log offset %d on", v.recoverFrom)
 	}
-	for _, check := range []func() error{v.checkConfig, v.checkLogFiles, v.checkRecords, v.checkQueues, v.checkIndex, v.checkTail, v.checkCheckpoint, v.checkOffsets} {
+	for _, check := range []func() error{v.checkConfig, v.checkLogFiles, v.checkRecords, v.checkQueues, v.checkUnits, v.checkIndex, v.checkTail, v.checkCheckpoint, v.checkOffsets} {
 		if err := check(); err != nil {
 			return nil, err
 		}
 	}
+	aside, err := d.asideFolders(asidePrefix)
+	if err != nil {
+		return nil, err
+	}
 	r := v.report
+	for _, a := range aside {
+		r.note("%s holds records that a recovery found behind a damaged place; repair --restore stores them again", a.Dir)
+	}
 	r.MinPhyOffset, r.MaxPhyOffset, r.Records, r.Queues = d.log.min(), v.scan.end, v.scan.found, d.queues.len()
 	if v.pending > 0 {
 		r.note("%d records are not yet in their queues or in the index; the next start adds them", v.pending)
