@@ -199,6 +199,7 @@ func crashConfig(flush string) Config {
 func TestPowerCutAtEverySync(t *testing.T) { cutAtEverySync(t, crashConfig(SyncFlush)) }
 
 func cutAtEverySync(t *testing.T, cfg Config) {
+	t.Parallel()
 	mem := vfs.NewMem(nil)
 	h := newHistory()
 	type cut struct {
@@ -233,6 +234,7 @@ func cutAtEverySync(t *testing.T, cfg Config) {
 
 // TestPowerCutsInARow cuts the power, recovers and works on, again and again.
 func TestPowerCutsInARow(t *testing.T) {
+	t.Parallel()
 	for seed := range int64(15) {
 		rng := rand.New(rand.NewSource(seed))
 		mem := vfs.NewMem(nil)
@@ -265,6 +267,7 @@ func TestPowerCutsInARow(t *testing.T) {
 func TestKillAtEveryWrite(t *testing.T) { killAtEveryWrite(t, crashConfig(AsyncFlush)) }
 
 func killAtEveryWrite(t *testing.T, cfg Config) {
+	t.Parallel()
 	mem := vfs.NewMem(nil)
 	h := newHistory()
 	type kill struct {
@@ -299,6 +302,7 @@ func TestEveryOperationFails(t *testing.T) {
 	for _, forever := range []bool{false, true} {
 		for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
 			t.Run(fmt.Sprintf("%v forever=%v", cause, forever), func(t *testing.T) {
+				t.Parallel()
 				for i, more := 0, true; more; i++ {
 					mem := vfs.NewMem(nil)
 					h := newHistory()

@@ -31,6 +31,7 @@ func fullDisk(mem *vfs.Mem, copies bool) func(vfs.Op) error {
 // TestStartOnAFullDisk: a store opens on a disk without room, as it was killed or could not be closed, serves what it has,
 // refuses sends with the reason, and takes them when there is room again, without another start.
 func TestStartOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	for _, flush := range []string{AsyncFlush, SyncFlush} {
 		for _, copies := range []bool{false, true} {
 			for rounds := range 12 {

@@ -163,6 +163,7 @@ func expectMessage(t *testing.T, s *Store, f []string) {
 // TestOfficialStores opens what the official broker wrote, whole and with parts missing, goes on writing, and opens
 // that again.
 func TestOfficialStores(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"clean", "killed"} {
 		for missing, paths := range map[string][]string{
 			"nothing": nil, "queues": {"consumequeue"}, "index": {"index"}, "checkpoint": {"checkpoint"},

@@ -181,7 +181,8 @@ func TestHintOtherBoot(t *testing.T) {
 // TestManyTopics: very many queues are opened by the hint, after a clean stop and after a kill, without a file kept open
 // for each. With CONFORMANCE_LONG=1 it is a hundred thousand topics, and the times are those that are promised.
 func TestManyTopics(t *testing.T) {
-	n, each, patience := 2000, 1, time.Minute
+	t.Parallel()
+	n, each, patience := hintAbove+100, 1, time.Minute
 	if os.Getenv("CONFORMANCE_LONG") != "" {
 		n, each, patience = 100_000, 4, 5*time.Second
 	}

@@ -221,6 +221,7 @@ func TestPromises(t *testing.T) {
 // The process dies, is started again, and then the power fails: what the second start has shown is still there, in either
 // mode, though the first may have died before it was synced.
 func TestDeathThenPowerFailure(t *testing.T) {
+	t.Parallel()
 	for _, flush := range []string{AsyncFlush, SyncFlush} {
 		mem, cfg, rng := vfs.NewMem(nil), crashConfig(flush), rand.New(rand.NewSource(1))
 		w := newWitness(cfg)

@@ -95,7 +95,7 @@ func (l *Log) copyAside(f *segment.File, from, to int64) (name string, err error
 		return "", err
 	}
 	err = out.Truncate(l.o.FileSize)
-	for buf := make([]byte, scanBuffer); err == nil && from < to; {
+	for buf := make([]byte, min(scanBuffer, l.o.FileSize)); err == nil && from < to; {
 		b := buf[:min(int64(len(buf)), to-from)]
 		if err = f.ReadAt(b, from); err == nil {
 			_, err = out.WriteAt(b, from-f.Start())
@@ -117,7 +117,7 @@ func (l *Log) copyAside(f *segment.File, from, to int64) (name string, err error
 // recordsBehind counts the records of a file from an offset on, which need not be one's: those that are whole and say that
 // they stand where they do. last is the offset behind the last one. What can't be read ends the search.
 func (l *Log) recordsBehind(f *segment.File, from int64) (records int, last int64) {
-	buf := make([]byte, scanBuffer)
+	buf := make([]byte, min(scanBuffer, l.o.FileSize))
 	for at, empty := from, 0; f.End()-at >= message.MinRecordSize && empty < emptyStretch; {
 		b := buf[:min(int64(len(buf)), f.End()-at)]
 		if err := f.ReadAt(b, at); err != nil {

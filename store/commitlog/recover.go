@@ -80,7 +80,7 @@ type recovery struct {
 // file scans one file, the first from where the scan begins. It returns whether a blank record leads to the next one.
 func (r *recovery) file(f *segment.File) (more bool, err error) {
 	if r.buf == nil {
-		r.buf = make([]byte, scanBuffer)
+		r.buf = make([]byte, min(scanBuffer, r.log.o.FileSize))
 	}
 	r.end = max(f.Start(), r.from)
 	for r.end < f.End() {
