@@ -62,7 +62,7 @@ fuzz: ## every fuzz target for FUZZTIME (60s) each
 bench: java build ## rocketd and the official server, interleaved in one run; prints a table with ratios
 	$(GO) run ./conformance/bench
 
-bench-quick: java build ## the same in under five minutes
+bench-quick: java build ## the same in under eight minutes
 	$(GO) run ./conformance/bench -quick
 
 gobench: ## the Go benchmarks of the hot paths

@@ -45,7 +45,7 @@ func (b *Broker) firstPull(c *remoting.Call, req *header.PullMessageRequest) (*p
 		return err.answer(c), nil
 	}
 	got := b.readPull(req, p)
-	if got.BehindBytes > b.path.cold.behind && got.Status <= store.MessageWasRemoving {
+	if (got.Cold || got.BehindBytes > b.path.cold.behind) && got.Status <= store.MessageWasRemoving {
 		b.path.cold.note(coldPlace{c.Conn(), req.Topic, req.QueueId, got.NextBeginOffset})
 	}
 	if req.MaxMsgNums < 0 && got.Status <= store.MessageWasRemoving { // 4.9.8 makes a list of that size

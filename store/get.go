@@ -57,6 +57,7 @@ type GetResult struct {
 	Count           int
 	SuggestSlave    bool  // the reader is further behind than accessMessageInMemoryMaxRatio of memory
 	BehindBytes     int64 // from the last entry looked at to the log's end
+	Cold            bool  // that entry's message may be on the disk only
 }
 
 // getScratch is memory that one Get needs for itself.
@@ -173,7 +174,7 @@ func (g *get) readEntries(entries []byte) (n int, full bool) {
 		for full = false; took < len(entries); took += consumequeue.EntrySize {
 			e := consumequeue.Decode(entries[took:])
 			if !e.IsBlank() {
-				g.result.BehindBytes = g.logEnd - e.PhyOffset
+				g.result.BehindBytes, g.result.Cold = g.logEnd-e.PhyOffset, g.s.log.Cold(e.PhyOffset)
 			}
 			if e.PhyOffset < g.skipTo || e.IsBlank() {
 				continue

@@ -30,6 +30,14 @@ func sendRequest(topic string, queueId, body int) *wire.Frame {
 		"j", "0", "k", "false", "m", "false", "n", "broker-a").WithBody(bytes.Repeat([]byte("x"), body))
 }
 
+// delayed gives a message a delay level; 0 is none.
+func delayed(f *wire.Frame, level int) *wire.Frame {
+	if level == 0 {
+		return f
+	}
+	return f.Set("i", wire.Properties("UNIQ_KEY", markedKey, "WAIT", "true", "TAGS", "TagA", "DELAY", strconv.Itoa(level)))
+}
+
 // batchRequest is a batch of n bodies.
 func batchRequest(topic string, queueId, n, body int) *wire.Frame {
 	f := sendRequest(topic, queueId, 0).Set("m", "true").Set("i", wire.Properties("WAIT", "true"))

@@ -110,7 +110,7 @@ func TestTableHasMediansAndRatios(t *testing.T) {
 	if len(tb.lines) != 2 {
 		t.Fatalf("%q", tb.lines)
 	}
-	if got := strings.Join(tb.lines[0][2:], " "); got != "20.00 5.00 0.250 ≤ 0.3 reached" {
+	if got := strings.Join(tb.lines[0][2:], " "); got != "20.00 5.00 0.250 ≤ 0.25 reached" {
 		t.Errorf("got %s", got)
 	}
 	if got := strings.Join(tb.lines[1][2:], " "); got != "- 0.040  ≤ 0.7 " {

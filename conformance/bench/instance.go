@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"syscall"
@@ -27,18 +28,23 @@ const jvmOptions = "-XX:TieredStopAtLevel=4 -Xms128m -Xmx1g"
 type instance struct {
 	*target.Target
 	firstAnswer time.Duration // from the start of its processes to the first answered send
+	idle        int64         // bytes of anonymous memory before any load
+	pullable    bool          // the topic bench has messages to pull
+	filled      bool          // the log is filled, see fill
 }
 
 // startInstance starts a server on a fresh store, the broker with the sizes of files that it has by default.
-func startInstance(ctx context.Context, kind kind) (_ *instance, err error) {
+func startInstance(ctx context.Context, kind kind, more map[string]string) (_ *instance, err error) {
 	for name, value := range map[string]string{"CONFORMANCE_TARGET": string(kind), "_JAVA_OPTIONS": jvmOptions} {
 		if err := os.Setenv(name, value); err != nil {
 			return nil, err
 		}
 	}
-	t, err := target.StartMain(target.Options{Brokers: []target.BrokerOptions{{Conf: map[string]string{
+	conf := map[string]string{
 		"mappedFileSizeCommitLog": "1073741824", "maxHashSlotNum": "5000000", "maxIndexNum": "20000000", "autoCreateTopicEnable": "true",
-	}}}})
+	}
+	maps.Copy(conf, more)
+	t, err := target.StartMain(target.Options{Brokers: []target.BrokerOptions{{Conf: conf}}})
 	if err != nil {
 		return nil, err
 	}

@@ -60,21 +60,42 @@ func (r *results) table(s settings, took time.Duration) table {
 			continue
 		}
 		line := []string{m.name, m.unit, number(official, m.digits, ok1), number(rocketd, m.digits, ok2), "", "", ""}
-		if m.wanted > 0 {
-			line[5] = "≤ " + strconv.FormatFloat(m.wanted, 'f', -1, 64)
-		}
+		line[5] = m.wanted.String()
+		judged, ok := rocketd, ok2
 		if ok1 && ok2 && official > 0 {
-			ratio := rocketd / official
-			line[4] = strconv.FormatFloat(ratio, 'f', 3, 64)
-			if m.wanted > 0 && ratio <= m.wanted {
-				line[6] = "reached"
-			} else if m.wanted > 0 {
-				line[6] = "missed"
-			}
+			line[4] = strconv.FormatFloat(rocketd/official, 'f', 3, 64)
+		}
+		if !m.wanted.own {
+			judged, ok = rocketd/official, ok1 && ok2 && official > 0
+		}
+		if ok && m.wanted != none {
+			line[6] = m.wanted.verdict(judged)
 		}
 		t.lines = append(t.lines, line)
 	}
 	return t
+}
+
+// String is what stands in the table; a value of rocketd's own that is judged is named.
+func (w wish) String() string {
+	own := ""
+	if w.own {
+		own = "own "
+	}
+	switch {
+	case w.most > 0:
+		return own + "≤ " + strconv.FormatFloat(w.most, 'f', -1, 64)
+	case w.least > 0:
+		return own + "≥ " + strconv.FormatFloat(w.least, 'f', -1, 64)
+	}
+	return ""
+}
+
+func (w wish) verdict(value float64) string {
+	if w.most > 0 && value > w.most || value < w.least {
+		return "missed"
+	}
+	return "reached"
 }
 
 func number(v float64, digits int, ok bool) string {

@@ -58,7 +58,7 @@ type Options struct {
 	// Flush settings, keys and units as MessageStoreConfig (ms, 4 KiB pages). An interval of 0 or less is the
 	// official default.
 	FlushIntervalCommitLog, FlushCommitLogLeastPages, FlushCommitLogThoroughInterval int
-	HotWindow                                                                        int64      // bytes behind the end that are read through the mapping
+	HotWindow                                                                        int64      // bytes behind the end that are read through the mapping, as far as this process has had them in memory
 	MaxRecord                                                                        func() int // largest record in bytes; nil: what fits a file
 	QueueOffsets                                                                     QueueOffsets
 	// Confirmed is called (without locks, on the appender's or flusher's goroutine, must not block) when
@@ -115,6 +115,9 @@ type Log struct {
 	flushed     atomic.Int64 // FlushedOffset
 	flushedTime atomic.Int64 // store timestamp of the last durable record, ms
 	lockedSince atomic.Int64 // unix ns of the append that runs, 0: none
+
+	// warmFrom is where recovery began to read: what lies before may be on the disk only. Set by Recover, before others read.
+	warmFrom int64
 
 	stopped atomic.Pointer[error] // set once, by the first sync that failed
 

@@ -40,11 +40,16 @@ func (l *Log) Read(dst []byte, offset int64, size int) ([]byte, error) {
 
 // copyFrom fills b from a file: by the mapping where it is hot, else by a read.
 func (l *Log) copyFrom(v segment.View, b []byte, offset, written int64) error {
-	if offset >= written-l.o.HotWindow {
+	if offset >= written-l.o.HotWindow && !l.Cold(offset) {
 		return v.CopyAt(b, offset)
 	}
 	return v.ReadAt(b, offset)
 }
+
+// Cold tells whether this process has neither written nor recovered what lies at an offset: it may be on the disk only. A
+// mapping must not be asked for it: a thread that waits for a page takes its processor with it, and with that the sends that
+// were to run there, while one that waits in a read gives it up.
+func (l *Log) Cold(offset int64) bool { return offset < l.warmFrom }
 
 // Scan calls each for every record from offset (a record's start) up to ConfirmOffset, as it is at the call, and
 // returns the offset behind the last one. Records point into a buffer that is valid during the call only.

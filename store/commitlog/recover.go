@@ -51,6 +51,7 @@ func (l *Log) Recover(from int64, checkCRC bool, each func(phyOffset int64, r me
 	if r.cause != nil {
 		l.o.Log.Info("commit log: end found", "path", l.append.file.Path(), "offset", r.end, "behind", r.cause)
 	}
+	l.warmFrom = min(from, r.end)
 	l.written.Store(r.end)
 	l.flushed.Store(r.end)
 	l.writtenTime.Store(r.last)

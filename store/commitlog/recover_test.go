@@ -311,6 +311,30 @@ func TestScanOfDamage(t *testing.T) {
 	}
 }
 
+// What was neither written nor recovered by this process is not read through a mapping, which would stop a whole thread.
+func TestColdIsNotMapped(t *testing.T) {
+	o, all := filled(t)
+	o.HotWindow = 1 << 30
+	l, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	from := all[7].PhyOffset
+	if err := l.Recover(from, true, func(int64, message.Record) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		if got, want := l.Cold(all[i].PhyOffset), all[i].PhyOffset < from; got != want {
+			t.Errorf("message %d: cold=%v, want %v", i, got, want)
+		}
+		b, err := l.Read(nil, all[i].PhyOffset, message.RecordSize(&all[i]))
+		if err != nil || !bytes.Equal(b, message.AppendRecord(nil, &all[i])) {
+			t.Errorf("message %d: %v", i, err)
+		}
+	}
+}
+
 func TestRead(t *testing.T) {
 	for _, hot := range []int64{0, fileSize, 1 << 30} {
 		o, all := filled(t)
