@@ -196,10 +196,9 @@ func crashConfig(flush string) Config {
 
 // TestPowerCutAtEverySync runs with sync flush and cuts the power before each sync: what was acknowledged is there,
 // offsets have no gaps, nothing appears that was not sent.
-func TestPowerCutAtEverySync(t *testing.T) { cutAtEverySync(t, crashConfig(SyncFlush)) }
+func TestPowerCutAtEverySync(t *testing.T) { t.Parallel(); cutAtEverySync(t, crashConfig(SyncFlush)) }
 
 func cutAtEverySync(t *testing.T, cfg Config) {
-	t.Parallel()
 	mem := vfs.NewMem(nil)
 	h := newHistory()
 	type cut struct {
@@ -264,10 +263,9 @@ func TestPowerCutsInARow(t *testing.T) {
 
 // TestKillAtEveryWrite ends the process before each write, with asynchronous flush: what was written is in the page
 // cache, so nothing that was acknowledged is lost.
-func TestKillAtEveryWrite(t *testing.T) { killAtEveryWrite(t, crashConfig(AsyncFlush)) }
+func TestKillAtEveryWrite(t *testing.T) { t.Parallel(); killAtEveryWrite(t, crashConfig(AsyncFlush)) }
 
 func killAtEveryWrite(t *testing.T, cfg Config) {
-	t.Parallel()
 	mem := vfs.NewMem(nil)
 	h := newHistory()
 	type kill struct {
