@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,6 +38,41 @@ func group(name string, version int64, topics ...string) *body.ConsumerData {
 		d.SubscriptionDataSet = append(d.SubscriptionDataSet, body.SubscriptionData{Topic: topic, SubString: "*", SubVersion: version})
 	}
 	return d
+}
+
+// Members who subscribe different topics are named in the log, not with every heartbeat, and not one who is gone.
+func TestQuarrel(t *testing.T) {
+	var text strings.Builder
+	clock := newClock()
+	table := NewConsumers(clock.time, slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	a, b := client("a"), client("b")
+	said := func(what string, want int) {
+		t.Helper()
+		if got := strings.Count(text.String(), "\n"); got != want {
+			t.Errorf("%s: %d warnings, want %d: %s", what, got, want, text.String())
+		}
+	}
+	table.Register(a, group("G", 1, "T", "%RETRY%G"))
+	table.Register(a, group("G", 2, "U", "%RETRY%G")) // its own
+	said("a change of mind", 0)
+	table.Register(b, group("G", 1, "V", "%RETRY%G"))
+	said("a rival", 1)
+	if s := text.String(); !strings.Contains(s, "clientId=b otherClientId=a lost=[U]") {
+		t.Error(s)
+	}
+	for range 9 {
+		clock.now = clock.now.Add(30 * time.Second)
+		table.Register(a, group("G", 2, "U", "%RETRY%G"))
+		table.Register(b, group("G", 1, "V", "%RETRY%G"))
+	}
+	said("more heartbeats", 1)
+	clock.now = clock.now.Add(30 * time.Second)
+	table.Register(a, group("G", 2, "U", "%RETRY%G"))
+	said("five minutes later", 2)
+	clock.now = clock.now.Add(time.Hour)
+	table.Unregister(a.Conn, "G")
+	table.Register(b, group("G", 1, "V", "%RETRY%G"))
+	said("a former member's", 2)
 }
 
 // The rules of spec/wire.md section 13.

@@ -20,8 +20,14 @@ type ConsumerGroup struct {
 		consumeType      body.ConsumeType
 		messageModel     body.MessageModel
 		consumeFromWhere body.ConsumeFromWhere
+		subscriber       string    // client id of the heartbeat that the subscriptions are of
+		quarrelled       time.Time // when it was last told that members differ
 	}
 }
+
+// quarrelPeriod is how often the log is told at most that a group's members subscribe different topics: they do so
+// with every heartbeat.
+const quarrelPeriod = 5 * time.Minute
 
 func newConsumerGroup(name string) *ConsumerGroup {
 	g := &ConsumerGroup{name: name}
@@ -48,7 +54,10 @@ func (g *ConsumerGroup) join(c Client, d *body.ConsumerData, now time.Time) bool
 
 // subscribe makes the group's topics exactly those of a heartbeat: two members who differ fight, as with
 // 4.9.8. A topic that stays is replaced only by a larger subVersion.
-func (g *ConsumerGroup) subscribe(set []body.SubscriptionData) (added, removed []string) {
+//
+// rival is the other member whose topics were taken away, when that is to be told: the group's pulls are refused by
+// turns, and nobody sees why (bug reports #5473 and alibaba/rocketmq#212 of the official server).
+func (g *ConsumerGroup) subscribe(clientId string, set []body.SubscriptionData, at time.Time) (added, removed []string, rival string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := make(map[string]bool, len(set))
@@ -69,7 +78,20 @@ func (g *ConsumerGroup) subscribe(set []body.SubscriptionData) (added, removed [
 			removed = append(removed, topic)
 		}
 	}
-	return added, removed
+	if len(removed) > 0 && g.mu.subscriber != clientId && g.isMemberLocked(g.mu.subscriber) && at.Sub(g.mu.quarrelled) >= quarrelPeriod {
+		rival, g.mu.quarrelled = g.mu.subscriber, at
+	}
+	g.mu.subscriber = clientId
+	return added, removed, rival
+}
+
+func (g *ConsumerGroup) isMemberLocked(clientId string) bool {
+	for _, m := range g.mu.members {
+		if m.ClientId == clientId {
+			return true
+		}
+	}
+	return false
 }
 
 // leave takes a member out; it returns the member (nil: there was none) and how many are left.

@@ -58,7 +58,11 @@ func (t *Consumers) Register(c Client, d *body.ConsumerData) (changed bool) {
 		t.log.Info("consumer joined", "group", d.GroupName, "clientId", c.ClientId,
 			"consumeType", d.ConsumeType, "messageModel", d.MessageModel, "version", c.Version)
 	}
-	added, removed := g.subscribe(d.SubscriptionDataSet)
+	added, removed, rival := g.subscribe(c.ClientId, d.SubscriptionDataSet, now)
+	if rival != "" {
+		t.log.Warn("members of one consumer group subscribe different topics, and take them from each other with every heartbeat",
+			"group", d.GroupName, "clientId", c.ClientId, "otherClientId", rival, "lost", removed)
+	}
 	if len(added) > 0 || len(removed) > 0 {
 		t.log.Info("subscriptions changed", "group", d.GroupName, "clientId", c.ClientId, "added", added, "removed", removed)
 	}

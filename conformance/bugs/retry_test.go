@@ -83,3 +83,69 @@ func TestDeadLetterAtOnce(t *testing.T) {
 		t.Errorf("the retry queue ends at %d", got)
 	}
 }
+
+// resend is what an orderly consumer sends that gives a message up for now: a send to the group's retry topic.
+func resend(group string, reconsumeTimes, maxReconsumeTimes string) *wire.Frame {
+	f := message("%RETRY%"+group, 0, wire.Properties("TAGS", "T", "RETRY_TOPIC", "H05"), "again")
+	if reconsumeTimes != "" {
+		f.Set("j", reconsumeTimes)
+	} else {
+		f.Without("j")
+	}
+	if maxReconsumeTimes != "" {
+		f.Set("l", maxReconsumeTimes)
+	}
+	return f
+}
+
+// H05 (#6163): what an orderly consumer sends back at its own limit goes to the dead letters, once, and not round in the
+// retry topic. The official server does the same.
+func TestOrderlyRetryLimit(t *testing.T) {
+	t.Parallel()
+	s := dialShared(t)
+	const group = "H05-group"
+	s.done(wire.Request(200).WithBody([]byte(`{"groupName":"` + group + `","retryMaxTimes":16,"retryQueueNums":1}`)))
+	s.topic("%RETRY%"+group, 1)
+	s.done(resend(group, "0", "1"))
+	if ms := s.stored("%RETRY%"+group, 0, 0, 1); len(ms) != 1 || ms[0].ReconsumeTimes != 0 {
+		t.Errorf("the first is %v", ms)
+	}
+	s.done(resend(group, "1", "1"))
+	dead := s.stored("%DLQ%"+group, 0, 0, 1)
+	if len(dead) != 1 || dead[0].ReconsumeTimes != 1 || string(dead[0].Body) != "again" || dead[0].Properties["RETRY_TOPIC"] != "H05" {
+		t.Errorf("dead letters %v", dead)
+	}
+	s.done(resend(group, "15", ""))
+	if ms := s.stored("%RETRY%"+group, 0, 1, 2); len(ms) != 1 || ms[0].ReconsumeTimes != 15 {
+		t.Errorf("below the group's limit: %v", ms)
+	}
+	s.done(resend(group, "16", ""))
+	if dead := s.stored("%DLQ%"+group, 0, 1, 2); len(dead) != 1 || dead[0].ReconsumeTimes != 16 {
+		t.Errorf("at the group's limit: %v", dead)
+	}
+	if got := s.max("%RETRY%"+group, 0); got != 2 {
+		t.Errorf("the retry queue ends at %d", got)
+	}
+}
+
+// H06 (#1843, #2055): a producer's send straight to a retry topic is stored, without the fields that only consumers set
+// too; the group of a retry topic that has none is made, as for a consumer. The official server does the same; without
+// automatic groups both answer 26 (TestStrictBrokerAndItsEnd).
+func TestSendToRetryTopic(t *testing.T) {
+	t.Parallel()
+	s := dialShared(t)
+	for _, group := range []string{"H06-group", "H06-missing"} {
+		if group == "H06-group" {
+			s.done(wire.Request(200).WithBody([]byte(`{"groupName":"` + group + `"}`)))
+		}
+		s.topic("%RETRY%"+group, 1)
+		s.done(resend(group, "", ""))
+		s.done(resend(group, "0", ""))
+		s.done(resend(group, "0", "3"))
+		for _, m := range s.stored("%RETRY%"+group, 0, 0, 3) {
+			if m.ReconsumeTimes != 0 || string(m.Body) != "again" {
+				t.Errorf("%s: %+v", group, m)
+			}
+		}
+	}
+}

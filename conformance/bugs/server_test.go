@@ -29,6 +29,8 @@ const (
 
 	messageIllegal = 13
 	topicNotExist  = 17
+	notSubscribed  = 24
+	groupNotExist  = 26
 )
 
 // shared is the broker of all cases that need none of their own.
