@@ -3,6 +3,7 @@
 package differential
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 
@@ -110,6 +111,41 @@ func fieldCases(topic string, phyOffset int64) []fieldCase {
 	}, {
 		name: "GET_TOPIC_STATS_INFO", addr: broker, request: func() *wire.Frame { return wire.Request(202, "topic", topic) },
 		numbers: "topic", wrong: map[string]answer{"topic": {code: 17, remark: "topic[x!] not exist"}},
+	}, {
+		name: "INVOKE_BROKER_TO_RESET_OFFSET", addr: broker, request: func() *wire.Frame { return resetOffset("G-fields-reset", topic, "0", true) },
+		good:     answer{code: 1, remark: "THe consumer group <G-fields-reset> not exist"},
+		harmless: "timestamp isForce", missing: map[string]answer{"": failure},
+		numbers: "topic timestamp isForce", harmlessNumbers: "timestamp isForce",
+		wrong: map[string]answer{"topic": {code: 1, remark: "[reset-offset] reset offset failed, no topic in this broker. topic=x!"}},
+	}, {
+		name: "QUERY_CONSUME_TIME_SPAN", addr: broker, request: func() *wire.Frame { return wire.Request(303, "topic", topic, "group", "G-nobody") },
+		harmless: "group", missing: map[string]answer{"": failure},
+		numbers: "topic", wrong: map[string]answer{"topic": {code: 17, remark: "topic[x!] not exist"}},
+	}, {
+		name: "GET_CONSUMER_RUNNING_INFO", addr: broker, good: answer{code: 1, remark: "The Consumer <G-nobody> <nobody> not online"},
+		request: func() *wire.Frame {
+			return wire.Request(307, "consumerGroup", "G-nobody", "clientId", "nobody", "jstackEnable", "true")
+		},
+		harmless: "jstackEnable", missing: map[string]answer{"": failure}, numbers: "jstackEnable", harmlessNumbers: "jstackEnable",
+	}, {
+		name: "QUERY_CORRECTION_OFFSET", addr: broker, request: func() *wire.Frame {
+			return wire.Request(308, "topic", topic, "compareGroup", "G-nobody", "filterGroups", "G-nobody")
+		},
+		harmless: "compareGroup filterGroups", missing: map[string]answer{"": failure}, numbers: "topic compareGroup", harmlessNumbers: "topic compareGroup",
+	}, {
+		name: "CONSUME_MESSAGE_DIRECTLY", addr: broker, good: answer{code: 1, remark: "The Consumer <G-nobody> <nobody> not online"},
+		request: func() *wire.Frame {
+			return wire.Request(309, "consumerGroup", "G-nobody", "clientId", "nobody", "msgId", fmt.Sprintf("7F00000100002A9F%016X", phyOffset))
+		},
+		missing: map[string]answer{"clientId": {code: 1, remark: "The Consumer <G-nobody> <null> not online"}, "": failure}, numbers: "msgId",
+	}, {
+		name: "CLONE_GROUP_OFFSET", addr: broker, request: func() *wire.Frame {
+			return wire.Request(314, "srcGroup", "G-nobody", "destGroup", "G-nobody-2", "topic", topic, "offline", "false")
+		},
+		harmless: "destGroup topic offline", missing: map[string]answer{"": failure}, numbers: "topic offline", harmlessNumbers: "topic offline",
+	}, {
+		name: "GET_BROKER_CONSUME_STATS", addr: broker, request: func() *wire.Frame { return wire.Request(317, "isOrder", "false") },
+		harmless: "isOrder", missing: map[string]answer{"": {}}, numbers: "isOrder", harmlessNumbers: "isOrder",
 	}, {
 		name: "GET_ROUTEINFO_BY_TOPIC", addr: namesrv, request: func() *wire.Frame { return wire.Request(105, "topic", topic) },
 		missing: map[string]answer{
