@@ -60,6 +60,7 @@ public final class Main {
         SendCases.register();
         RefusalCases.register();
         QueryCases.register();
+        ToolCases.register();
         TopicCases.register();
         RestartCases.register();
 
