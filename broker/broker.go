@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"rocketd/broker/clients"
+	"rocketd/broker/filter"
 	"rocketd/broker/groups"
 	"rocketd/broker/locks"
 	"rocketd/broker/offsets"
@@ -62,6 +63,8 @@ type Broker struct {
 	consumers *clients.Consumers
 	producers *clients.Producers
 	locks     *locks.Table
+	filters   *filter.Table // the expressions of consumers
+	compiled  filter.Compiled
 	stats     totals       // of the whole store
 	traffic   *stats.Table // by topic and group
 	notices   notices
@@ -165,7 +168,7 @@ func (b *Broker) open() error {
 	}
 	s, err := store.Open(cfg.Config, store.Options{
 		FS: b.fs, Clock: b.clock, Log: b.log,
-		DeliverTime: b.deliverTime, Arrive: b.arrive,
+		DeliverTime: b.deliverTime, Arrive: b.arrive, FilterBitMap: b.filterBits,
 	})
 	if err != nil {
 		return err
@@ -215,6 +218,17 @@ func (b *Broker) openTables(cfg *Config) (err error) {
 		return err
 	}
 	b.offsets, err = offsets.Open(offsets.Options{Path: at("consumerOffset.json"), Files: b.files, Log: b.log})
+	if err != nil {
+		return err
+	}
+	bloom, err := cfg.bloom()
+	if err != nil {
+		return err
+	}
+	b.filters, err = filter.OpenTable(filter.TableOptions{
+		Path: at("consumerFilter.json"), Files: b.files, Clock: b.clock, Log: b.log, Bloom: bloom, Compiled: &b.compiled,
+		Keep: func() time.Duration { return time.Duration(b.config().FilterDataCleanTimeSpan) * time.Millisecond },
+	})
 	return err
 }
 

@@ -75,12 +75,12 @@ type Config struct {
 
 	// Message filters.
 
-	EnablePropertyFilter       bool // SQL92; refused at start until it is served
-	EnableCalcFilterBitMap     bool
-	ExpectConsumerNumUseFilter int
-	MaxErrorRateOfBloomFilter  int // percent
-	FilterDataCleanTimeSpan    int64
-	FilterSupportRetry         bool
+	EnablePropertyFilter       bool  // serve SQL92 expressions; else they are refused. Live
+	EnableCalcFilterBitMap     bool  // evaluate every expression when a message is dispatched. Live
+	ExpectConsumerNumUseFilter int   // the bloom filter's size, by the consumers it is made for. Read at start
+	MaxErrorRateOfBloomFilter  int   // the bloom filter's size, by percent of messages looked at in vain. Read at start
+	FilterDataCleanTimeSpan    int64 // how long the expression of a consumer that is gone is kept. Live
+	FilterSupportRetry         bool  // retried messages have to fulfil the expression of their first topic too. Live
 
 	// Lanes: workers and bounds of their queues.
 

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"rocketd/broker/filter"
 	"rocketd/compat"
 	"rocketd/store"
 )
@@ -129,8 +130,6 @@ var notServed = []unserved{
 		"duplicationEnable=true: the official broker's unfinished replication mode is not served"},
 	{func(c *Config) bool { return c.FetchNamesrvAddrByAddressServer },
 		"fetchNamesrvAddrByAddressServer=true: fetching the list of name servers over HTTP is not served; set namesrvAddr"},
-	{func(c *Config) bool { return c.EnablePropertyFilter },
-		"enablePropertyFilter=true: SQL92 filters are not served yet, and subscriptions would get messages that they exclude; set enablePropertyFilter=false"},
 	{func(c *Config) bool { return c.EnableLmq || c.EnableMultiDispatch },
 		"enableLmq/enableMultiDispatch=true: light message queues are not served yet"},
 	{func(c *Config) bool { return c.UseTLS },
@@ -141,6 +140,11 @@ var notServed = []unserved{
 
 // tlsMode is tls.server.mode, a system property of the official broker that may also stand in the configuration.
 const tlsMode = "tls.server.mode"
+
+// bloom makes the bloom filter of expressions.
+func (c *Config) bloom() (*filter.Bloom, error) {
+	return filter.NewBloom(c.MaxErrorRateOfBloomFilter, c.ExpectConsumerNumUseFilter)
+}
 
 // Validate says what in the configuration keeps the broker from starting, and what to do about it.
 func (c *Config) Validate() error {
@@ -161,6 +165,9 @@ func (c *Config) Validate() error {
 		}
 	}
 	if err := checkName("brokerClusterName", c.BrokerClusterName); err != nil {
+		all = append(all, err)
+	}
+	if _, err := c.bloom(); err != nil {
 		all = append(all, err)
 	}
 	if c.StorePathRootDir == "" {

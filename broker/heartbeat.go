@@ -54,7 +54,9 @@ func (b *Broker) heartBeat(c *remoting.Call, _ *header.Empty) (*protocol.Command
 				saved.add(b.topics.Saved)
 			}
 		}
-		if b.consumers.Register(client, d) && notify {
+		changed := b.consumers.Register(client, d)
+		b.filters.Register(d.GroupName, d.SubscriptionDataSet)
+		if changed && notify {
 			b.notifyGroup(d.GroupName)
 		}
 	}
@@ -78,23 +80,32 @@ func (b *Broker) unregisterClient(c *remoting.Call, req *header.UnregisterClient
 		if group := b.groups.Find(req.ConsumerGroup); group != nil {
 			notify = group.NotifyConsumerIdsChangedEnable
 		}
-		if b.consumers.Unregister(c.Conn(), req.ConsumerGroup) && notify {
+		left := b.consumers.Unregister(c.Conn(), req.ConsumerGroup)
+		b.leftGroup(req.ConsumerGroup)
+		if left && notify {
 			b.notifyGroup(req.ConsumerGroup)
 		}
 	}
 	return c.Success(&header.Empty{}), nil
 }
 
-// checkClientConfig (46) says whether a subscription's expression can be served: tags can, SQL92 is answered as
-// with enablePropertyFilter=false.
+// checkClientConfig (46) says whether a subscription's expression can be served; the remark of one that cannot be
+// compiled says where it is wrong. A stock Java consumer asks when it starts.
 func (b *Broker) checkClientConfig(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
 	req := new(body.CheckClientRequestBody)
 	if err := decodeBody(c, req); err != nil {
 		return nil, err
 	}
-	if s := req.SubscriptionData; s != nil && s.ExpressionType != "" && s.ExpressionType != "TAG" {
-		return nil, protocol.Errorf(protocol.SystemError,
-			"The broker does not support consumer to filter message by %s", s.ExpressionType)
+	s := req.SubscriptionData
+	if s == nil || filter.IsTag(s.ExpressionType) {
+		return c.Success(nil), nil
+	}
+	if !b.config().EnablePropertyFilter {
+		r := noSuchFilter(s.ExpressionType)
+		return nil, protocol.Errorf(r.code, "%s", r.remark)
+	}
+	if _, err := b.compile(s.ExpressionType, s.SubString); err != nil {
+		return nil, protocol.Errorf(protocol.SubscriptionParseFailed, "%s", err.Error())
 	}
 	return c.Success(nil), nil
 }
@@ -125,10 +136,18 @@ func (b *Broker) notifyGroup(group string) {
 	}
 }
 
+// leftGroup lets the expressions of a group die that has no member any more.
+func (b *Broker) leftGroup(group string) {
+	if b.consumers.Group(group) == nil {
+		b.filters.Unregister(group)
+	}
+}
+
 // connClosed is told by the servers that a connection has ended.
 func (b *Broker) connClosed(conn *remoting.Conn) {
 	b.producers.OnClose(conn)
 	for _, group := range b.consumers.OnClose(conn) {
+		b.leftGroup(group)
 		b.notifyGroup(group)
 	}
 	b.pathClosed(conn)
@@ -144,6 +163,7 @@ func (b *Broker) scanClients() {
 		conn.Close()
 	}
 	for _, group := range left {
+		b.leftGroup(group)
 		b.notifyGroup(group)
 	}
 }

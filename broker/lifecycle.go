@@ -55,6 +55,7 @@ func (b *Broker) housekeeping() {
 			b.sample()
 		case <-scan.C:
 			b.scanClients()
+			b.filters.Expire()
 		case <-save.C:
 			b.offsets.Save()
 		}
@@ -94,6 +95,9 @@ func (b *Broker) close(ctx context.Context) error {
 
 func (b *Broker) closeTables() error {
 	var errs []error
+	if b.filters != nil {
+		errs = append(errs, b.filters.Close())
+	}
 	if b.offsets != nil {
 		errs = append(errs, b.offsets.Close())
 	}

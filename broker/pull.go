@@ -11,7 +11,6 @@ import (
 	"rocketd/broker/longpoll"
 	"rocketd/broker/topics"
 	"rocketd/protocol"
-	"rocketd/protocol/body"
 	"rocketd/protocol/header"
 	"rocketd/remoting"
 	"rocketd/store"
@@ -21,7 +20,7 @@ import (
 // finds nothing and may be suspended is held (heldpull.go); a held pull goes on as a second pass, which neither
 // holds nor commits an offset.
 //
-// Not yet: SQL92 is refused, as with enablePropertyFilter=false; slaves don't serve.
+// Not yet: slaves don't serve.
 
 // Bits of a pull's sysFlag (PullSysFlag of 4.9.8).
 const (
@@ -81,9 +80,9 @@ func (b *Broker) pullAgain(c *remoting.Call, req *header.PullMessageRequest) *pr
 
 // checkedPull is what the checks of a pull find out.
 type checkedPull struct {
-	group *groups.Config
-	topic *topics.Config
-	tags  *filter.Tags // nil: every message
+	group  *groups.Config
+	topic  *topics.Config
+	filter filter.Filter // nil: every message
 }
 
 // refusal is a pull's error: answered with empty ext fields, for the official answer has its header class.
@@ -124,66 +123,17 @@ func (b *Broker) checkPull(c *remoting.Call, req *header.PullMessageRequest) (ch
 	}
 	var r *refusal
 	if req.SysFlag&pullSubscription != 0 {
-		p.tags, r = inlineFilter(req)
+		p.filter, r = b.inlineFilter(cfg, req)
 	} else {
-		p.tags, r = b.subscribedFilter(req, p.group)
+		p.filter, r = b.subscribedFilter(cfg, req, p.group)
 	}
 	return p, r
 }
 
-// inlineFilter makes the filter of a pull that brings its subscription.
-func inlineFilter(req *header.PullMessageRequest) (*filter.Tags, *refusal) {
-	if !filter.IsTag(req.ExpressionType) {
-		if req.Subscription == "" {
-			return nil, &refusal{protocol.SubscriptionParseFailed, "parse the consumer's subscription failed"}
-		}
-		return nil, noSuchFilter(req.ExpressionType)
-	}
-	tags, err := filter.Parse(req.Subscription)
-	if err != nil {
-		return nil, &refusal{protocol.SubscriptionParseFailed, "parse the consumer's subscription failed"}
-	}
-	return tags, nil
-}
-
-// subscribedFilter makes the filter of what the group's heartbeats subscribe.
-func (b *Broker) subscribedFilter(req *header.PullMessageRequest, group *groups.Config) (*filter.Tags, *refusal) {
-	g := b.consumers.Group(req.ConsumerGroup)
-	if g == nil {
-		return nil, &refusal{protocol.SubscriptionNotExist, "the consumer's group info not exist" + faqSuffix}
-	}
-	if !group.ConsumeBroadcastEnable && g.MessageModel() == body.Broadcasting {
-		return nil, &refusal{protocol.NoPermission,
-			"the consumer group[" + req.ConsumerGroup + "] can not consume by broadcast way"}
-	}
-	s, ok := g.Subscription(req.Topic)
-	if !ok {
-		return nil, &refusal{protocol.SubscriptionNotExist, "the consumer's subscription not exist" + faqSuffix}
-	}
-	if s.SubVersion < req.SubVersion {
-		return nil, &refusal{protocol.SubscriptionNotLatest, "the consumer's subscription not latest"}
-	}
-	if !filter.IsTag(s.ExpressionType) {
-		return nil, noSuchFilter(s.ExpressionType)
-	}
-	if s.ClassFilterMode { // its filter ran in a filter server, which 4.9.8 has no more
-		return nil, nil
-	}
-	return filter.FromCodes(s.SubString, s.CodeSet), nil
-}
-
-func noSuchFilter(expressionType string) *refusal {
-	return &refusal{protocol.SystemError, "The broker does not support consumer to filter message by " + expressionType}
-}
-
 // readPull reads the store for a pull that has passed its checks.
 func (b *Broker) readPull(req *header.PullMessageRequest, p checkedPull) store.GetResult {
-	var f store.Filter
-	if p.tags != nil {
-		f = p.tags
-	}
 	start := b.clock()
-	got := b.store.Get(p.topic.TopicName, req.QueueId, req.QueueOffset, int(req.MaxMsgNums), f)
+	got := b.store.Get(p.topic.TopicName, req.QueueId, req.QueueOffset, int(req.MaxMsgNums), p.filter)
 	took := b.clock().Sub(start)
 	b.stats.get(got.Count, took)
 	if got.Status == store.Found {
@@ -267,9 +217,7 @@ func (b *Broker) hold(c *remoting.Call, req *header.PullMessageRequest, p checke
 	h := &heldPull{b: b, call: c, req: req}
 	h.Pull = longpoll.Pull{Topic: p.topic.TopicName, QueueId: req.QueueId, Offset: req.QueueOffset,
 		Deadline: deadline, Owner: c.Conn(), Waiter: h}
-	if p.tags != nil {
-		h.Filter = p.tags
-	}
+	h.Filter = p.filter
 	// What is held for long is small: the header's text goes, and with it all that is not needed again.
 	req.ConsumerGroup, req.Topic, req.BrokerName = p.group.GroupName, p.topic.TopicName, ""
 	req.Subscription, req.ExpressionType = strings.Clone(req.Subscription), strings.Clone(req.ExpressionType)

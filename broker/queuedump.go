@@ -17,7 +17,7 @@ const maxDumpedEntries = 100_000
 
 // queryConsumeQueue (321) shows entries of a consume queue, at most those of one file. As
 // AdminBrokerProcessor#queryConsumeQueue of 4.9.8: an index without an entry is a success with a remark and no body;
-// filterData is the text `null` for a group that filters by tags.
+// filterData is the text `null` for a group that filters by tags, else what consumerFilter.json has of it.
 func (b *Broker) queryConsumeQueue(c *remoting.Call, req *header.QueryConsumeQueueRequest) (*protocol.Command, error) {
 	entries, ok, err := b.store.Entries(req.Topic, req.QueueId, req.Index, int(min(max(req.Count, 1), maxDumpedEntries)))
 	if !ok {
@@ -34,11 +34,15 @@ func (b *Broker) queryConsumeQueue(c *remoting.Call, req *header.QueryConsumeQue
 		MaxQueueIndex: b.store.MaxOffset(req.Topic, req.QueueId),
 		QueueData:     []body.ConsumeQueueData{},
 	}
+	var expression *filter.Consumer
 	if req.ConsumerGroup != "" {
 		dump.FilterData = req.ConsumerGroup + "@" + req.Topic + " is not online!"
 		if g := b.consumers.Group(req.ConsumerGroup); g != nil {
 			if s, ok := g.Subscription(req.Topic); ok {
 				dump.SubscriptionData, dump.FilterData = s, "null"
+				if expression = b.filters.Find(req.Topic, req.ConsumerGroup); expression != nil {
+					dump.FilterData = expression.Text()
+				}
 			}
 		}
 	}
@@ -46,7 +50,7 @@ func (b *Broker) queryConsumeQueue(c *remoting.Call, req *header.QueryConsumeQue
 		for _, e := range entries {
 			d := body.ConsumeQueueData{PhysicOffset: e.PhyOffset, PhysicSize: e.Size, TagsCode: e.TagsCode}
 			if e.IsExtAddress() {
-				b.dumpUnit(&d, req, dump.SubscriptionData)
+				b.dumpUnit(&d, req, dump.SubscriptionData, expression)
 			}
 			dump.QueueData = append(dump.QueueData, d)
 		}
@@ -55,7 +59,7 @@ func (b *Broker) queryConsumeQueue(c *remoting.Call, req *header.QueryConsumeQue
 }
 
 // dumpUnit adds what the unit in consumequeue_ext says, to which an entry leads.
-func (b *Broker) dumpUnit(d *body.ConsumeQueueData, req *header.QueryConsumeQueueRequest, s *body.SubscriptionData) {
+func (b *Broker) dumpUnit(d *body.ConsumeQueueData, req *header.QueryConsumeQueueRequest, s *body.SubscriptionData, e *filter.Consumer) {
 	u, ok := b.store.Unit(req.Topic, req.QueueId, d.TagsCode)
 	if !ok {
 		d.Msg = fmt.Sprintf("Cq extend not exist!addr: %d", d.TagsCode)
@@ -67,7 +71,15 @@ func (b *Broker) dumpUnit(d *body.ConsumeQueueData, req *header.QueryConsumeQueu
 		d.BitMap = bitText(u.BitMap)
 	}
 	d.ExtendDataJson = fmt.Sprintf(`{%s"msgStoreTime":%d,"size":%d,"tagsCode":%d}`, bitMap, u.StoreTimestamp, u.Size(), u.TagsCode)
-	d.Eval = s != nil && (s.ClassFilterMode || !filter.IsTag(s.ExpressionType) || filter.FromCodes(s.SubString, s.CodeSet).MatchQueue(u.TagsCode))
+	switch {
+	case s == nil:
+	case s.ClassFilterMode:
+		d.Eval = true
+	case filter.IsTag(s.ExpressionType):
+		d.Eval = filter.FromCodes(s.SubString, s.CodeSet).MatchQueue(u.TagsCode)
+	default:
+		d.Eval = e == nil || e.MatchUnit(u.StoreTimestamp, u.BitMap)
+	}
 }
 
 // bitText is a bit map as text, the last byte first and a line for each eight (BitsArray#toString of 4.9.8).

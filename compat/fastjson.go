@@ -102,22 +102,32 @@ func (w *writer) line() {
 	}
 }
 
+// Ints is an int[] of Java, which fastjson keeps on one line in the pretty form too.
+type Ints []int
+
+var ints = reflect.TypeFor[Ints]()
+
 func (w *writer) list(v reflect.Value) {
 	if v.Len() == 0 {
 		w.b = append(w.b, "[]"...)
 		return
 	}
+	lines := v.Type() != ints
 	w.b = append(w.b, '[')
 	w.indent++
 	for i := range v.Len() {
 		if i > 0 {
 			w.b = append(w.b, ',')
 		}
-		w.line()
+		if lines {
+			w.line()
+		}
 		w.value(v.Index(i))
 	}
 	w.indent--
-	w.line()
+	if lines {
+		w.line()
+	}
 	w.b = append(w.b, ']')
 }
 

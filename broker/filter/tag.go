@@ -1,4 +1,5 @@
-// Package filter chooses messages for consumers at the broker: by the hash of their tag.
+// Package filter chooses messages for consumers at the broker: by the hash of their tag, or by a SQL92 expression on their
+// properties. It keeps the expressions of the consumers in config/consumerFilter.json (table.go).
 package filter
 
 import (

@@ -38,7 +38,8 @@ var shared *target.Target
 
 func TestMain(m *testing.M) {
 	var err error
-	if shared, err = target.StartMain(target.Options{NamesrvConf: map[string]string{"orderMessageEnable": "true"}}); err != nil {
+	if shared, err = target.StartMain(target.Options{NamesrvConf: map[string]string{"orderMessageEnable": "true"},
+		Brokers: []target.BrokerOptions{{Conf: map[string]string{"enablePropertyFilter": "true"}}}}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -14,6 +14,7 @@ var reasons = map[string]string{
 	"github.com/json-iterator/go":             "JSON bodies and headers beyond the fast path",
 	"github.com/modern-go/reflect2":           "json-iterator's own view of types, which its encoders are handed",
 	"github.com/urfave/cli/v2":                "command line",
+	"github.com/spaolacci/murmur3":            "the hash of the official bloom filter of message filters",
 	"github.com/HdrHistogram/hdrhistogram-go": "latency percentiles of the bench",
 	"go.uber.org/goleak":                      "tests: no goroutine is left behind",
 	"pgregory.net/rapid":                      "tests: properties over random inputs",

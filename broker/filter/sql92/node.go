@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf16"
+
+	"rocketd/compat"
 )
 
 // op is what a node of the tree does.
@@ -154,7 +156,7 @@ func (v value) plain() string {
 	case isText:
 		return v.text
 	case isDouble:
-		return formatFloat(v.float)
+		return string(compat.AppendDouble(nil, v.float))
 	case isBool:
 		return strconv.FormatBool(v.int != 0)
 	case isNull:

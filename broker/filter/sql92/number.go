@@ -135,24 +135,3 @@ func floatOrder(f float64) int {
 	}
 	return 1
 }
-
-// formatFloat is Double#toString of Java.
-func formatFloat(f float64) string {
-	if f == 0 {
-		return "0.0"
-	}
-	if f >= 1e-3 && f < 1e7 {
-		s := strconv.FormatFloat(f, 'f', -1, 64)
-		if strings.IndexByte(s, '.') < 0 {
-			s += ".0"
-		}
-		return s
-	}
-	s := strconv.FormatFloat(f, 'e', -1, 64)
-	mantissa, exp, _ := strings.Cut(s, "e")
-	if strings.IndexByte(mantissa, '.') < 0 {
-		mantissa += ".0"
-	}
-	n, _ := strconv.Atoi(exp)
-	return mantissa + "E" + strconv.Itoa(n)
-}
