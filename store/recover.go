@@ -11,6 +11,7 @@ import (
 	"rocketd/protocol/message"
 	"rocketd/store/commitlog"
 	"rocketd/store/consumequeue"
+	"rocketd/store/index"
 )
 
 // recover makes log, queues and index agree (spec/store-format.md section 7):
@@ -26,7 +27,8 @@ import (
 //     If the checkpoint says that queues and index have more than what is before, it is taken back first.
 //  4. After a crash queues and index lose what they have from that offset on.
 //  5. Each record found is dispatched. The first invalid one ends the log.
-//  6. Entries behind that end are dropped; queues that were damaged, and an index that lacks, are made from the whole log.
+//  6. Entries behind that end are dropped; queues that were damaged, and an index that lacks, are made from the whole log,
+//     a missing index file from what lies between its neighbours.
 //  7. Queue offsets go on from the ends of the queues, their minimums follow the log's.
 func (s *Store) recover(crashed bool) error {
 	began := s.o.Clock()
@@ -60,6 +62,10 @@ func (s *Store) recover(crashed bool) error {
 		return err
 	}
 	reindexFrom, err := s.indexStart(from, crashed, own)
+	var borders []index.Border
+	if err == nil && s.Config().MessageIndexEnable {
+		borders, err = s.index.Borders()
+	}
 	if errors.Is(err, syscall.ENOSPC) {
 		// It can't be mended where it is, but made again from the log: that also gives room to the rest.
 		s.o.Log.Error("the disk is full: the index is removed and made again from the log, as far as there is room; make room", "error", err)
@@ -91,6 +97,9 @@ func (s *Store) recover(crashed bool) error {
 		return err
 	}
 	if err := s.reindex(reindexFrom, from, end); err != nil {
+		return err
+	}
+	if err := s.fillGaps(borders); err != nil {
 		return err
 	}
 	s.queues.ResetOffsets()
@@ -284,6 +293,10 @@ func (s *Store) indexStart(from int64, crashed, own bool) (int64, error) {
 	}
 	if s.index.Empty() {
 		return max(0, s.log.MinOffset()), nil
+	}
+	from, err := s.lackingTail(from)
+	if err != nil {
+		return 0, err
 	}
 	return max(from, s.log.MinOffset(), 0), nil
 }

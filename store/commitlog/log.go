@@ -147,7 +147,9 @@ func Open(o Options) (*Log, error) {
 	}
 	l := &Log{o: o, files: files}
 	if last := files.Last(); last != nil {
-		l.written.Store(last.End()) // until Recover knows better; it reads what is there to find out where to begin
+		// Until Recover knows better: what is there is read to find out where to begin.
+		l.written.Store(last.End())
+		l.flushed.Store(last.End())
 	}
 	l.buffers.New = func() any { return new(encoder) }
 	l.flush.init()

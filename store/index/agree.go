@@ -45,8 +45,14 @@ func (x *Index) agrees(i int, end int64) (bool, error) {
 	f := x.files[i]
 	h := &f.header
 	if h.count > x.indexNum || h.slots < 0 || h.slots >= h.count && h.count > 1 || h.beginPhyOffset > h.endPhyOffset ||
-		i > 0 && h.beginPhyOffset < x.files[i-1].header.endPhyOffset || i < len(x.files)-1 && h.count < x.indexNum {
+		i > 0 && h.beginPhyOffset < x.files[i-1].header.endPhyOffset {
 		return false, nil
+	}
+	if i < len(x.files)-1 && h.count < x.indexNum {
+		// One that was made again for a missing one need not be full, but has no more than the header says.
+		if behind, err := x.readEntry(f, max(h.count, 1)); err != nil || behind != (entry{}) {
+			return false, err
+		}
 	}
 	first, err := x.readEntry(f, 1)
 	if err != nil {
