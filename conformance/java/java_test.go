@@ -35,12 +35,16 @@ func TestJava(t *testing.T) {
 	t.Parallel()
 	needJava(t)
 	c := target.Start(t, target.Options{Brokers: brokers})
+	skip5 := "restart-.*"
+	if c.Kind == target.Official {
+		skip5 += "|lite-pull-.*|ask-topic-config" // a 4.9 broker refuses the 5.x client's codes
+	}
 	for _, r := range []struct {
 		name, client, prefix, skip string
 		jvm                        []string
 	}{
 		{"client-4.9.8", target.Client4, "j4", "restart-.*", nil},
-		{"client-5.5.0", target.Client5, "j5", "restart-.*", nil},
+		{"client-5.5.0", target.Client5, "j5", skip5, nil},
 		// The header form matters to nothing behind the codec: the slow cases need not run again.
 		{"client-4.9.8-binary", target.Client4, "j4b", "restart-.*|failover-.*|retry-default-delay|start-.*|allocate-.*",
 			[]string{"-Drocketmq.serialize.type=ROCKETMQ"}},

@@ -10,15 +10,11 @@ import org.apache.rocketmq.common.protocol.heartbeat.MessageModel;
 import org.apache.rocketmq.common.subscription.SubscriptionGroupConfig;
 import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 
-/** What the cases need to say differently to a 4.9 client, and the cases that only it can run. */
+/** What the cases need to say differently to a 4.9 client. */
 final class OnlyHere {
     static final boolean CLIENT5 = false;
 
     private OnlyHere() {
-    }
-
-    static void register() {
-        LitePullCases.register();
     }
 
     static void broadcasting(DefaultMQPushConsumer c) {

@@ -18,10 +18,6 @@ final class OnlyHere {
     private OnlyHere() {
     }
 
-    /** No lite pull consumer: 5.x pulls with LITE_PULL_MESSAGE (361), which a 4.9 broker refuses with code 3. */
-    static void register() {
-    }
-
     static void broadcasting(DefaultMQPushConsumer c) {
         c.setMessageModel(MessageModel.BROADCASTING);
     }

@@ -15,7 +15,10 @@ import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 
-/** DefaultLitePullConsumer, with queues assigned by hand and by subscription. */
+/**
+ * DefaultLitePullConsumer, with queues assigned by hand and by subscription. That of 5.x pulls with LITE_PULL_MESSAGE
+ * (361), which a 4.9 broker refuses with code 3.
+ */
 final class LitePullCases {
     private LitePullCases() {
     }

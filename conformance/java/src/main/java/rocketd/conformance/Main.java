@@ -51,12 +51,13 @@ public final class Main {
         }
         // The slow ones first: they decide how long the whole run takes.
         RetryCases.register();
+        AskCases.register();
         FailoverCases.register();
         RebalanceCases.register();
         StartPointCases.register();
         PushCases.register();
         PullCases.register();
-        OnlyHere.register();
+        LitePullCases.register();
         SendCases.register();
         RefusalCases.register();
         QueryCases.register();
