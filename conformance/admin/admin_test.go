@@ -26,7 +26,7 @@ type kit struct {
 func TestMqadmin(t *testing.T) {
 	c := target.Start(t, target.Options{Brokers: []target.BrokerOptions{
 		{Name: "broker-a", Cluster: "ClusterOne"},
-		{Name: "broker-b", Cluster: "ClusterTwo", Conf: map[string]string{"autoCreateTopicEnable": "false"}},
+		{Name: "broker-b", Cluster: "ClusterTwo", Conf: map[string]string{"autoCreateTopicEnable": "false", "vendorKey": "before"}},
 	}})
 	k := kit{mqadmin: startMqadmin(t, c), target: c, a: c.Brokers[0], b: c.Brokers[1]}
 	for _, s := range []struct {
@@ -37,7 +37,8 @@ func TestMqadmin(t *testing.T) {
 		{"updateSubGroup", updateSubGroup}, {"messages", messages}, {"topicStatus", topicStatus},
 		{"consumerProgress", consumerProgress}, {"clusterList", clusterList}, {"brokerStatus", brokerStatus},
 		{"kvConfig", kvConfig}, {"updateOrderConf", updateOrderConf}, {"writePerm", writePerm},
-		{"getNamesrvConfig", getNamesrvConfig}, {"deleteSubGroup", deleteSubGroup}, {"deleteTopic", deleteTopic},
+		{"getNamesrvConfig", getNamesrvConfig}, {"statsAll", statsAll}, {"brokerConfig", brokerConfig},
+		{"namesrvConfig", namesrvConfig}, {"deleteSubGroup", deleteSubGroup}, {"deleteTopic", deleteTopic},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.run(t, k) })
 	}
