@@ -45,28 +45,28 @@ func (b *Broker) routes(m *remoting.Mux) {
 	// Topics.
 	remoting.Handle(m, protocol.UpdateAndCreateTopic, l.admin, b.updateTopic)
 	remoting.Handle(m, protocol.DeleteTopicInBroker, l.admin, b.deleteTopic)
-	remoting.Handle(m, protocol.GetAllTopicConfig, l.admin, b.allTopics)
-	remoting.Handle(m, protocol.GetTopicConfig, l.admin, b.topicConfig)
-	remoting.Handle(m, protocol.GetSystemTopicListFromBroker, l.admin, b.systemTopics)
+	remoting.Handle(m, protocol.GetAllTopicConfig, l.scan, b.allTopics)
+	remoting.Handle(m, protocol.GetTopicConfig, l.scan, b.topicConfig)
+	remoting.Handle(m, protocol.GetSystemTopicListFromBroker, l.scan, b.systemTopics)
 	remoting.Handle(m, protocol.GetTopicStatsInfo, l.admin, b.topicStats)
-	remoting.Handle(m, protocol.QueryTopicConsumeByWho, l.admin, b.topicConsumers)
+	remoting.Handle(m, protocol.QueryTopicConsumeByWho, l.scan, b.topicConsumers)
 
 	// Subscription groups and offsets.
 	remoting.Handle(m, protocol.UpdateAndCreateSubscriptionGroup, l.admin, b.updateGroup)
-	remoting.Handle(m, protocol.GetAllSubscriptionGroupConfig, l.admin, b.allGroups)
+	remoting.Handle(m, protocol.GetAllSubscriptionGroupConfig, l.scan, b.allGroups)
 	remoting.Handle(m, protocol.DeleteSubscriptionGroup, l.admin, b.deleteGroup)
 	remoting.Handle(m, protocol.GetConsumeStats, l.admin, b.consumeStats)
 	remoting.Handle(m, protocol.GetBrokerConsumeStats, l.admin, b.brokerConsumeStats)
 	remoting.Handle(m, protocol.QueryConsumeTimeSpan, l.admin, b.consumeTimeSpan)
-	remoting.Handle(m, protocol.QueryCorrectionOffset, l.admin, b.correctionOffset)
+	remoting.Handle(m, protocol.QueryCorrectionOffset, l.scan, b.correctionOffset)
 	remoting.Handle(m, protocol.CloneGroupOffset, l.admin, b.cloneGroupOffset)
-	remoting.Handle(m, protocol.GetAllConsumerOffset, l.admin, b.allOffsets)
-	remoting.Handle(m, protocol.GetAllDelayOffset, l.admin, b.allDelayOffsets)
+	remoting.Handle(m, protocol.GetAllConsumerOffset, l.scan, b.allOffsets)
+	remoting.Handle(m, protocol.GetAllDelayOffset, l.scan, b.allDelayOffsets)
 
 	// Connections.
-	remoting.Handle(m, protocol.GetConsumerConnectionList, l.admin, b.consumerConnections)
-	remoting.Handle(m, protocol.GetProducerConnectionList, l.admin, b.producerConnections)
-	remoting.Handle(m, protocol.GetAllProducerInfo, l.admin, b.allProducers)
+	remoting.Handle(m, protocol.GetConsumerConnectionList, l.scan, b.consumerConnections)
+	remoting.Handle(m, protocol.GetProducerConnectionList, l.scan, b.producerConnections)
+	remoting.Handle(m, protocol.GetAllProducerInfo, l.scan, b.allProducers)
 
 	// What the broker asks of consumers for an administrator. Nobody waits in a lane for a consumer.
 	remoting.Handle(m, protocol.InvokeBrokerToResetOffset, l.admin, b.resetOffset)
@@ -82,9 +82,9 @@ func (b *Broker) routes(m *remoting.Mux) {
 
 	// The broker itself.
 	remoting.Handle(m, protocol.UpdateBrokerConfig, l.admin, b.updateBrokerConfig)
-	remoting.Handle(m, protocol.GetBrokerConfig, l.admin, b.getBrokerConfig)
+	remoting.Handle(m, protocol.GetBrokerConfig, l.scan, b.getBrokerConfig)
 	remoting.Handle(m, protocol.GetBrokerRuntimeInfo, l.admin, b.runtimeInfo)
-	remoting.Handle(m, protocol.ViewBrokerStatsData, l.admin, b.statsData)
+	remoting.Handle(m, protocol.ViewBrokerStatsData, l.scan, b.statsData)
 }
 
 // fastWithout are the codes that the fast port does not serve (spec/wire.md section 6).
