@@ -56,24 +56,6 @@ func TestOffsetsOfDeletedGroup(t *testing.T) {
 	}
 }
 
-// H25 (#5774), of a broker without SQL92 (enablePropertyFilter=false): a subscription by SQL92 is refused with its reason at
-// the check of the client's start and at each pull, whatever the expression. The official server does the same.
-func TestExpressionIsRefused(t *testing.T) {
-	t.Parallel()
-	s := dialShared(t)
-	const remark = "The broker does not support consumer to filter message by SQL92"
-	topic := s.topic("H25", 1)
-	for _, expression := range []string{"a/b > 1", "a > 1", "a >"} {
-		check := wire.Request(46).WithBody(fmt.Appendf(nil, `{"clientId":"c","group":"H25-group","subscriptionData":{"classFilterMode":false,"codeSet":[],`+
-			`"expressionType":"SQL92","subString":%q,"subVersion":1,"tagsSet":[],"topic":"H25"}}`, expression))
-		for _, f := range []*wire.Frame{check, pullFrame(topic, 0, 0, expression).Set("expressionType", "SQL92")} {
-			if answer := s.call(f); answer.Code != systemError || answer.Remark != remark {
-				t.Errorf("%q by request %d: %d %q", expression, f.Code, answer.Code, answer.Remark)
-			}
-		}
-	}
-}
-
 // H33 (#5473; alibaba/rocketmq#212): two members of a group subscribe different topics. Each heartbeat takes the other's topic
 // away, and its pulls are refused with 24 until its next. The official server does the same; ours says so in its log, with both
 // client ids.
