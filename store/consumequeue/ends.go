@@ -18,7 +18,8 @@ import (
 //
 // Whoever keeps it must see to it that nobody else has used the files since, and that the power was not cut. What may
 // have changed in spite of that is noticed here: a topic's folder or a queue's last file that was modified after
-// Options.EndsTime, that has another size or is gone, is looked into as without a hint.
+// Options.EndsTime, that has another size or is gone, or a folder of several files that was, is looked into as without a
+// hint.
 
 // errEnds: the hint can't be read.
 var errEnds = errors.New("consumequeue: the queues' ends are garbled")
@@ -164,7 +165,13 @@ func (t *Table) hinted(topic string, e ends) bool {
 		return false
 	}
 	last := strconv.FormatInt((end-t.perFile)*EntrySize, 10)
-	info, err := t.fs.Stat(t.root + "/" + topic + "/" + strconv.Itoa(int(e.queueId)) + "/" + "00000000000000000000"[min(20, len(last)):] + last)
+	dir := t.root + "/" + topic + "/" + strconv.Itoa(int(e.queueId))
+	if e.files > 1 { // one of them may have been removed
+		if info, err := t.fs.Stat(dir); err != nil || info.ModTime().After(t.endsTime) {
+			return false
+		}
+	}
+	info, err := t.fs.Stat(dir + "/" + "00000000000000000000"[min(20, len(last)):] + last)
 	if err != nil || info.Size() != t.perFile*EntrySize || info.ModTime().After(t.endsTime) {
 		return false
 	}
