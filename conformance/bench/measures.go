@@ -32,7 +32,7 @@ func ownAtMost(value float64) wish { return wish{most: value, own: true} }
 var none wish
 
 // The lines of the table, in their order. What is wanted is what the project set itself.
-var metrics = []metric{
+var metrics = append([]metric{
 	{"start to first answered send", "ms", atMost(0.1), 0},
 	{"memory: anonymous, idle", "MiB", none, 1},
 	{"send 128 B, 64x32: server CPU", "µs/message", atMost(0.25), 2},
@@ -72,7 +72,7 @@ var metrics = []metric{
 	{"cold reader: p99 end to end, beside it", "ms", none, 3},
 	{"cold reader: p99 end to end, beside/alone", "", ownAtMost(1.5), 2},
 	{"cold reader: its own throughput", "MiB/s", none, 0},
-}
+}, operatorMetrics...)
 
 const mib = 1 << 20
 
@@ -113,6 +113,7 @@ func groups(client string) []group {
 			{"restart after kill", (*instance).measureRestart},
 			{"cold reader", (*instance).measureColdReader},
 		}},
+		operators(),
 	}
 }
 
