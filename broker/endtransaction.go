@@ -123,9 +123,11 @@ func (b *Broker) prepareEnd(e *ending) bool {
 	}
 	switch e.req.CommitOrRollback {
 	case message.TransactionCommit, message.TransactionRollback:
-	default: // the producer does not know; no answer
+	case message.TransactionNot: // the producer does not know; no answer
 		e.call.Drop()
 		return false
+	default: // an exception in 4.9.8
+		return refuse(protocol.SystemError, "commitOrRollback field wrong")
 	}
 	m, err := b.store.Message(e.req.CommitLogOffset)
 	if err != nil || m.Topic != topics.TransHalf { // 4.9.8 takes any message for a half message

@@ -117,11 +117,12 @@ func TestEndTransaction(t *testing.T) {
 	}
 	check(t, "no fields", b.ask(protocol.EndTransaction, nil, nil), 1, "header field producerGroup is missing")
 
-	// Unknown is not answered, nor is any other state; the rollback behind them is.
-	for _, state := range []int32{0, 4, 1} {
-		for _, checked := range []bool{false, true} {
-			b.peer.Send(b.request(protocol.EndTransaction, end(first, func(h *H) { h.CommitOrRollback, h.FromTransactionCheck = state, checked }), nil))
-		}
+	// A state that is none is refused; unknown is not answered, the rollback behind it is.
+	for _, state := range []int32{4, 1, -1} {
+		check(t, "state", b.ask(protocol.EndTransaction, end(first, func(h *H) { h.CommitOrRollback = state }), nil), 1, "commitOrRollback field wrong")
+	}
+	for _, checked := range []bool{false, true} {
+		b.peer.Send(b.request(protocol.EndTransaction, end(first, func(h *H) { h.CommitOrRollback, h.FromTransactionCheck = message.TransactionNot, checked }), nil))
 	}
 	check(t, "rollback", b.ask(protocol.EndTransaction, end(first, func(h *H) { h.CommitOrRollback = message.TransactionRollback }), nil), protocol.Success, "")
 	if op := b.at(topics.TransOpHalf, 0); string(op.Body) != "0" {

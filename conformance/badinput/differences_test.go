@@ -31,7 +31,6 @@ var differences = []difference{
 		"and clients that are told of it run out of memory"},
 	{"broker", 204, "right.*|body .*", "1\t\"the producer group.BadInputGroup. not exist\"\t-\tkept", "", "a producer group ends with its last " +
 		"producer; the official server keeps its name for ever"},
-	{"broker", 303, "group missing", "1\t.*kept", "", "a question about a group must say which"},
 	{"broker", 308, ".*", "0\t\"\"\t-\tkept", "1\t\"<exception>\".*", "the official handler changes a list that can't be changed"},
 	{"broker", 314, "(src|dest)Group missing.*", "1\t.*kept", "", "the official server writes offsets of a group \"null\""},
 	{"broker", 321, "queueId (negative|largest int)", "1\t\"-?\\d+@BadInput is not exist!\"\t-\tkept", "", "questions for a queue's offsets do not " +
