@@ -14,6 +14,9 @@ import (
 // next finds it. One that is down does not hold up the start.
 const firstRegistration = time.Second
 
+// lastAnswers is how long a stop waits for answers to be sent when its time is over.
+const lastAnswers = time.Second
+
 // Start starts the store, opens the ports and registers at the name servers.
 func (b *Broker) Start() error {
 	b.store.Start()
@@ -87,7 +90,13 @@ func (b *Broker) close(ctx context.Context) error {
 	b.lanes.close()
 	errs := []error{b.closePath()}
 	errs = append(errs, b.store.Close())
-	errs = append(errs, b.server.Close(ctx), b.fast.Close(ctx))
+	// A store with very many new queues takes its time, and has used up that of the peers, who are not at fault.
+	peers, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
+	defer cancel()
+	if ctx.Err() == nil {
+		peers = ctx
+	}
+	errs = append(errs, b.server.Close(peers), b.fast.Close(peers))
 	b.client.Close()
 	errs = append(errs, b.closeTables())
 	return errors.Join(errs...)

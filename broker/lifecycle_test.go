@@ -36,6 +36,19 @@ func TestCloseAnswersHeldPulls(t *testing.T) {
 	p.peer.Closed()
 }
 
+// A stop whose time the store has used up is in order all the same: idle peers get a moment of their own.
+func TestCloseLate(t *testing.T) {
+	p := startPathBroker(t, nil)
+	p.send("TopicA", 0, "", "x")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := p.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	p.peer.Closed()
+	p.Broker = nil
+}
+
 // Neither half a frame nor a peer that reads nothing holds up a stop for longer than its context.
 func TestCloseIsBounded(t *testing.T) {
 	p := startPathBroker(t, nil)

@@ -98,13 +98,15 @@ func sameFile(a, b io.Writer) bool {
 	return err == nil && errToo == nil && os.SameFile(fi, gi)
 }
 
-// stop closes servers, the last first.
+// stop closes servers, the last first. Each has its own time: a broker that makes files for very many new queues uses up
+// its own.
 func stop(log *slog.Logger, servers []service) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
-	defer cancel()
 	var errs []error
 	for i := len(servers) - 1; i >= 0; i-- {
-		if err := servers[i].close(ctx); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
+		err := servers[i].close(ctx)
+		cancel()
+		if err != nil {
 			log.Error("not stopped in order", "what", servers[i].name, "err", err)
 			errs = append(errs, fmt.Errorf("%s: %w", servers[i].name, err))
 		}
