@@ -32,6 +32,7 @@ func TestManyTopics(t *testing.T) {
 	m.check("at first", 1)
 	if long() {
 		m.bounded()
+		m.written(other)
 	}
 
 	stopped := m.timed("stop", m.broker.Stop)
@@ -195,6 +196,23 @@ func (m *many) routed() {
 		return err == nil && f.Code == 0 && strings.Count(string(f.Body), `"Many`) == m.n
 	})
 	m.t.Logf("the name server knew them after another %v", time.Since(began))
+}
+
+// written waits until the files of all queues are made, which takes as long as it takes: a stop that comes sooner waits for
+// them.
+func (m *many) written(kind target.Kind) {
+	m.t.Helper()
+	sent := time.Now()
+	for deadline := sent.Add(5 * time.Minute); kind == target.Rocketd; <-time.After(time.Second) {
+		info, err := os.Stat(filepath.Join(m.broker.StoreDir, "rocketd-queues"))
+		if err == nil && info.ModTime().After(sent) {
+			break
+		}
+		if time.Now().After(deadline) {
+			m.t.Fatal("no hint of the queues' ends was written in five minutes")
+		}
+	}
+	m.t.Logf("the files of all queues were made after another %v", time.Since(sent))
 }
 
 // bounded looks at memory and descriptors.
