@@ -57,6 +57,8 @@ var metrics = append([]metric{
 	{"delay level 1 at 10000/s: lateness p50", "ms", none, 2},
 	{"delay level 1 at 10000/s: lateness p99", "ms", ownAtMost(10), 2},
 	{"delay level 1 at 10000/s: server CPU", "µs/message", none, 1},
+	{"transaction 128 B, 64x16: server CPU", "µs/message", atMost(0.3), 2},
+	{"transaction 128 B, 64x16: throughput", "messages/s", none, 0},
 	{"Go client, sync sends: throughput", "messages/s", none, 0},
 	{"Go client, sync sends: p99", "ms", none, 2},
 	{"Go client, push: throughput", "messages/s", none, 0},
@@ -102,6 +104,7 @@ func groups(client string) []group {
 			{"send 16 KiB", (*instance).measureSend16K},
 			{"batch", (*instance).measureBatch},
 			{"delay", (*instance).measureDelay},
+			{"transactions", (*instance).measureTransactions},
 			{"Go client", func(in *instance, ctx context.Context, s settings, note func(string, float64)) error {
 				return in.measureClient(ctx, s, client, note)
 			}},

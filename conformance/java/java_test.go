@@ -20,9 +20,12 @@ import (
 // A run has some fifty cases, twelve at a time; a hanging case ends itself after 100 s.
 const runDeadline = 6 * time.Minute
 
+// checks lets transactions be checked soon, and given up soon (TransactionCases.java).
+var checks = map[string]string{"transactionCheckInterval": "1000", "transactionTimeOut": "1500", "transactionCheckMax": "3"}
+
 // The brokers have the names that Servers.java knows them by.
 var brokers = []target.BrokerOptions{
-	{Name: "broker-a"},
+	{Name: "broker-a", Conf: checks},
 	{Name: "room-1@broker-b", Conf: map[string]string{
 		"autoCreateTopicEnable": "false",
 		// Nothing counts as "in memory", so that a new group's first offset is the client's choice.
@@ -66,7 +69,8 @@ func TestJava(t *testing.T) {
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	needJava(t)
-	c := target.Start(t, target.Options{Brokers: []target.BrokerOptions{brokers[0], brokers[2]}})
+	patient := map[string]string{"transactionCheckInterval": "1000", "transactionTimeOut": "1500", "transactionCheckMax": "1000"}
+	c := target.Start(t, target.Options{Brokers: []target.BrokerOptions{brokers[0], brokers[2], {Name: "broker-d", Conf: patient}}})
 	run(t, c, target.Client4, nil, "prefix=r4", "only="+selected("restart-.*"), "skip=(?!restart-).*")
 }
 

@@ -19,6 +19,8 @@ final class Servers {
     static final String B = "room-1@broker-b";
     /** Is stopped during the run. */
     static final String C = "broker-c";
+    /** Is killed and stopped by one case; there only when the cases that restart brokers run. */
+    static final String D = "broker-d";
 
     final String namesrv;
     final Map<String, String> addrs = new LinkedHashMap<>();
