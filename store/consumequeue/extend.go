@@ -29,7 +29,7 @@ func (q *Queue) openExtensionLocked() *extension {
 	x := new(extension)
 	err := q.findUnitsEnd(x)
 	if err != nil {
-		q.table.log.Error("the files of consumequeue_ext can't be used: the entries of the queue have their tagsCode themselves",
+		q.table.tell("the files of consumequeue_ext can't be used: the entries of the queue have their tagsCode themselves",
 			"topic", q.topic, "queueId", q.queueId, "error", err)
 		x.bypass = true
 	}
@@ -62,7 +62,7 @@ func (q *Queue) findUnitsEnd(x *extension) error {
 			break
 		}
 		end = max(end, newest-newest%size+size)
-		t.log.Error("consumequeue_ext is damaged: the entries that lead there are not filtered", "file", t.extPath(q, newest-newest%size),
+		t.tell("consumequeue_ext is damaged: the entries that lead there are not filtered", "file", t.extPath(q, newest-newest%size),
 			"topic", q.topic, "queueId", q.queueId, "goesOn", end)
 		if _, err := q.endChain(newest - newest%size); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -17,6 +17,22 @@ type extFiles struct {
 	size  int64  // bytes of a file
 	write bool   // new entries get units
 	there atomic.Bool
+	told  atomic.Int64 // errors that were logged
+}
+
+// mostTold is how many errors of units are logged in a session: a wrong size in the configuration is one of every queue.
+const mostTold = 20
+
+// tell logs an error of units.
+func (t *Table) tell(text string, args ...any) {
+	switch n := t.ext.told.Add(1); {
+	case n < mostTold:
+		t.log.Error(text, args...)
+	case n == mostTold:
+		t.log.Error(text+"; more of the kind are not logged", args...)
+	default:
+		t.log.Debug(text, args...)
+	}
 }
 
 // extension is the units of one queue, from the first one on that is added in this session. Guarded by Queue.mu. Offsets
