@@ -20,6 +20,7 @@ import (
 type registrar struct {
 	b             *Broker
 	compressAbove int // the constant, but for tests
+	most          int // maxRegistration, but for tests
 
 	mu struct {
 		sync.Mutex
@@ -58,7 +59,7 @@ type nameServer struct {
 }
 
 func newRegistrar(b *Broker) *registrar {
-	r := &registrar{b: b, compressAbove: compressAbove}
+	r := &registrar{b: b, compressAbove: compressAbove, most: maxRegistration}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }
@@ -283,9 +284,9 @@ func (r *registrar) note(n *nameServer, err error, tries int) int {
 	n.mu.Unlock()
 	switch {
 	case err != nil && tries == 0:
-		r.b.log.Warn("name server not reached; trying again every second", "namesrv", n.addr, "err", err)
+		r.b.log.Warn("not registered at name server; trying again every second", "namesrv", n.addr, "err", err)
 	case err != nil:
-		r.b.log.Debug("name server not reached", "namesrv", n.addr, "err", err, "tries", tries)
+		r.b.log.Debug("not registered at name server", "namesrv", n.addr, "err", err, "tries", tries)
 	case !was:
 		r.b.log.Info("registered at name server", "namesrv", n.addr)
 	}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -258,6 +259,26 @@ func TestRegisterManyTopics(t *testing.T) {
 	n.until(t, "the registration", func() bool { return len(n.got) == 1 })
 	if r := n.at(0); !r.header.Compressed || !r.crc || len(r.topics()) != 108 {
 		t.Errorf("compressed %v, checksum %v, %d topics", r.header.Compressed, r.crc, len(r.topics()))
+	}
+}
+
+// A table that no name server would take is not sent: the error tells what to do, where a closed connection tells nothing.
+func TestRegisterTooMany(t *testing.T) {
+	n := startNamesrv(t, 0)
+	defer n.stop(t)
+	b := registering(t, func(c *Config) { c.NamesrvAddr = n.addr() })
+	defer b.endRegistering(t)
+	for i := range 100 {
+		b.topics.CreateBySend(fmt.Sprintf("%0100d", i), "TBW102", 4, 0)
+	}
+	b.registrar.compressAbove, b.registrar.most = 30_000, 500
+	all, version := b.topics.All()
+	_, err := b.registrar.register(n.addr(), all, version, false)
+	if err == nil || !strings.Contains(err.Error(), "the registration of 108 topics has ") || !strings.Contains(err.Error(), "more than 500: delete topics, or spread them") {
+		t.Error(err)
+	}
+	if len(n.got) != 0 {
+		t.Error("it was sent")
 	}
 }
 

@@ -58,6 +58,9 @@ func (r *registrar) registerChanged(n *nameServer, oneway bool) error {
 // flag and topicSysFlag, of which a name server uses the latter only, for lists of unit topics.
 const compressAbove = 8 << 20
 
+// maxRegistration is what a name server takes, official ones too: a frame, less its header.
+const maxRegistration = protocol.MaxFrame - 4<<10
+
 // register sends one REGISTER_BROKER and returns the order table of the answer, nil when there is none.
 func (r *registrar) register(addr string, configs []*topics.Config, version body.DataVersion, oneway bool) (*body.KVTable, error) {
 	cfg := r.b.config()
@@ -66,6 +69,10 @@ func (r *registrar) register(addr string, configs []*topics.Config, version body
 	if err == nil && len(data) > r.compressAbove && !compressed {
 		compressed = true
 		data, err = encodeRegistration(configs, version, cfg.BrokerPermission, compressed)
+	}
+	if err == nil && len(data) > r.most {
+		err = fmt.Errorf("the registration of %d topics has %d bytes, compressed, and a name server closes connections that bring more than %d: delete topics, or spread them over more brokers",
+			len(configs), len(data), r.most)
 	}
 	if err != nil {
 		return nil, err
