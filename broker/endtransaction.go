@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strconv"
+	"time"
 
 	"rocketd/broker/topics"
 	"rocketd/broker/transaction"
@@ -28,6 +29,8 @@ type ending struct {
 	final message.Message // what a commit stores
 	op    message.Message
 	put   store.Put
+
+	waited bool // for the disk
 }
 
 const (
@@ -130,6 +133,9 @@ func (b *Broker) prepareEnd(e *ending) bool {
 		return refuse(protocol.SystemError, "commitOrRollback field wrong")
 	}
 	m, err := b.store.Message(e.req.CommitLogOffset)
+	if err != nil && b.awaitHalf(e) {
+		return false
+	}
 	if err != nil || m.Topic != topics.TransHalf { // 4.9.8 takes any message for a half message
 		return refuse(protocol.SystemError, halfNotFound)
 	}
@@ -145,6 +151,22 @@ func (b *Broker) prepareEnd(e *ending) bool {
 	if e.req.CommitOrRollback == message.TransactionCommit && !b.prepareFinal(e) {
 		return refuse(protocol.MessageIllegal, endIllegal(b.config()))
 	}
+	return true
+}
+
+// awaitHalf has an end carried out later whose half message is appended but, with sync flush, not durable yet: its send
+// did not wait for that (WAIT=false). False: it is not so.
+func (b *Broker) awaitHalf(e *ending) bool {
+	end := b.store.MaxPhyOffset()
+	if e.waited || !b.store.SyncFlush() || e.req.CommitLogOffset < 0 || e.req.CommitLogOffset >= end {
+		return false
+	}
+	e.waited = true
+	b.store.WaitFlushed(end, time.Duration(b.config().SyncFlushTimeout)*time.Millisecond, func(error) {
+		if !b.path.cold.run(func() { b.endCold(e) }) { // too many wait; the check will ask
+			e.call.Reply(e.call.Answer(protocol.SystemError, halfNotFound, nil))
+		}
+	})
 	return true
 }
 

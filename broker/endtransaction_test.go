@@ -149,6 +149,25 @@ func TestEndTransaction(t *testing.T) {
 	check(t, "forged", b.ask(protocol.EndTransaction, end(second, func(h *H) { h.CommitLogOffset, h.TranStateTableOffset = m.PhyOffset, 2 }), nil), 13, "The message is illegal, maybe msg body or properties length not matched. msg body length limit 4194304B, msg properties length limit 32KB.")
 }
 
+// TestEndBeforeFlush: with sync flush an end finds a half message that is not durable yet.
+func TestEndBeforeFlush(t *testing.T) {
+	b := startPathBroker(t, func(c *Config) { c.FlushDiskType = store.SyncFlush })
+	b.send("TopicA", 0, "", "before")
+	const n = 20
+	for i := range int64(n) {
+		h := sendHeader("TopicA", 0, "TRAN_MSG=true|PGROUP=TPG|WAIT=false")
+		commit := &header.EndTransactionRequest{ProducerGroup: "TPG", TranStateTableOffset: i, CommitLogOffset: b.store.MaxPhyOffset(),
+			CommitOrRollback: message.TransactionCommit, MsgId: "u1"}
+		b.peer.Send(b.request(protocol.SendMessage, h, []byte("x")), b.request(protocol.EndTransaction, commit, nil))
+		for range 2 {
+			if a := b.peer.Receive(); a.Code != 0 {
+				t.Fatalf("transaction %d: %+v", i, a)
+			}
+		}
+	}
+	b.stored("TopicA", 0, n, n+1)
+}
+
 func TestEndTransactionOfSlave(t *testing.T) {
 	b := startPathBroker(t, nil)
 	h := b.half("TopicA", 0, tran, "x")
