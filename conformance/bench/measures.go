@@ -59,6 +59,9 @@ var metrics = append([]metric{
 	{"delay level 1 at 10000/s: server CPU", "µs/message", none, 1},
 	{"transaction 128 B, 64x16: server CPU", "µs/message", atMost(0.3), 2},
 	{"transaction 128 B, 64x16: throughput", "messages/s", none, 0},
+	{"sends beside 10000 open transactions: p50 alone", "ms", none, 3},
+	{"sends beside 10000 open transactions: p50", "ms", none, 3},
+	{"sends beside 10000 open transactions: p50, beside/alone", "", ownAtMost(1.2), 2},
 	{"Go client, sync sends: throughput", "messages/s", none, 0},
 	{"Go client, sync sends: p99", "ms", none, 2},
 	{"Go client, push: throughput", "messages/s", none, 0},
@@ -108,6 +111,9 @@ func groups(client string) []group {
 			{"Go client", func(in *instance, ctx context.Context, s settings, note func(string, float64)) error {
 				return in.measureClient(ctx, s, client, note)
 			}},
+		}},
+		{conf: openChecks, steps: []step{
+			{"open transactions", (*instance).measureOpenTransactions},
 		}},
 		{conf: map[string]string{"flushDiskType": "SYNC_FLUSH"}, steps: []step{
 			{"sync flush", (*instance).measureSyncFlush},

@@ -27,6 +27,7 @@ type transactions struct {
 	seq      int
 	messages int64
 	out      []byte
+	open     bool // nothing is committed
 }
 
 func newTransactions(addr, topic string, queueId, body, n int) (*transactions, error) {
@@ -117,8 +118,10 @@ func (t *transactions) run(ctx context.Context, inFlight int, left *atomic.Int64
 			if r.code != 0 {
 				return fmt.Errorf("half message answered with %.300q", r.header)
 			}
-			if err := t.commit(r); err != nil {
-				return err
+			if !t.open {
+				if err := t.commit(r); err != nil {
+					return err
+				}
 			}
 			t.messages++
 			waiting--
@@ -185,6 +188,47 @@ func (in *instance) awaitMessages(topic string, queues int, want int64) error {
 			return fmt.Errorf("%d messages of %d transactions", have, want)
 		}
 	}
+}
+
+// openChecks has half messages checked as fast as nobody would: all that are open are stored again every two seconds.
+var openChecks = map[string]string{"transactionCheckInterval": "2000", "transactionTimeOut": "1", "transactionCheckMax": "1000000"}
+
+// openHalves is how many half messages nobody ends.
+const openHalves = 10_000
+
+// measureOpenTransactions sees what open half messages do to those that send.
+func (in *instance) measureOpenTransactions(ctx context.Context, s settings, note func(string, float64)) error {
+	if err := in.createTopic("open", 4); err != nil {
+		return err
+	}
+	load := sendLoad{topic: "open", queues: 4, connections: 1, inFlight: 1, body: 128, duration: s.warm / 4, most: 50_000}
+	if _, err := in.send(ctx, load); err != nil {
+		return err
+	}
+	load.duration = s.phase
+	alone, err := in.send(ctx, load)
+	if err != nil {
+		return err
+	}
+	t, err := newTransactions(in.addr(), "open", 0, 128, 1)
+	if err != nil {
+		return err
+	}
+	defer t.conn.Close()
+	t.open = true
+	var left atomic.Int64
+	left.Store(openHalves)
+	if err := t.run(ctx, 32, &left, s.warm); err != nil {
+		return err
+	}
+	beside, err := in.send(ctx, load)
+	if err != nil {
+		return err
+	}
+	note("sends beside 10000 open transactions: p50 alone", alone.latency(50))
+	note("sends beside 10000 open transactions: p50", beside.latency(50))
+	note("sends beside 10000 open transactions: p50, beside/alone", beside.latency(50)/alone.latency(50))
+	return nil
 }
 
 func (in *instance) measureTransactions(ctx context.Context, s settings, note func(string, float64)) error {
