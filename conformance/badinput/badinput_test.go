@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,7 @@ func TestBadInput(t *testing.T) {
 	}
 	askAll(t, c, official)
 	checkChanges(t, c, before)
+	checkMessages(t, c)
 	live.check(t, c)
 	if *update && !t.Failed() {
 		if err := official.write(answersFile); err != nil {
@@ -75,6 +77,9 @@ func askAll(t *testing.T, c *target.Target, official *recording) {
 	used := map[int]bool{}
 	for _, bad := range cases() {
 		want, known := official.answers[bad.id()]
+		if ofLater[bad.code] && c.Kind == target.Official {
+			continue
+		}
 		known = known || ofLater[bad.code]
 		if !known && !*update {
 			t.Errorf("%s: the official answer is not recorded; run with -update", bad.id())
@@ -85,7 +90,9 @@ func askAll(t *testing.T, c *target.Target, official *recording) {
 			addr, probe = c.NameServers[0].Addr, wire.Request(206)
 		}
 		short := patience
-		if *update {
+		if bad.name == oneway {
+			short = time.Second / 20
+		} else if *update {
 			short = 7 * time.Second // a held pull is looked after every 5 s
 		} else if want.code == silent {
 			short = time.Second / 2
@@ -145,5 +152,36 @@ func checkChanges(t *testing.T, c *target.Target, before tables) {
 	}
 	for _, change := range without(changes, allowed) {
 		t.Errorf("in the tables, not in the official ones: %s", change)
+	}
+}
+
+// checkMessages reads all that the sends among the requests have stored: whatever flags they gave, each is a whole record that
+// clients can read.
+func checkMessages(t *testing.T, c *target.Target) {
+	t.Helper()
+	conn, err := wire.Dial(c.Brokers[0].Addr, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	read := 0
+	for queueId := range 2 {
+		for offset, more := "0", true; more; {
+			f, err := conn.Call(wire.Request(11, "consumerGroup", "KeptGroup", "topic", badTopic, "queueId", strconv.Itoa(queueId), "queueOffset", offset,
+				"maxMsgNums", "32", "sysFlag", "4", "commitOffset", "0", "suspendTimeoutMillis", "0", "subscription", "*", "subVersion", "0",
+				"expressionType", "TAG"), patience)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ms, err := wire.Messages(f.Body)
+			if err != nil {
+				t.Errorf("queue %d from %s: %v", queueId, offset, err)
+			}
+			read += len(ms)
+			more, offset = f.Code == 0 || f.Code == 20, f.Ext["nextBeginOffset"]
+		}
+	}
+	if read < 10 { // the right ones of three codes in both forms are more
+		t.Errorf("only %d messages are stored", read)
 	}
 }

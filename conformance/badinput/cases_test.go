@@ -69,6 +69,9 @@ var bodies = map[int][]byte{
 	322: []byte(`{"counter":1,"timestamp":1}`),
 }
 
+// oneway is the case that wants no answer, and gets none, however wrong it is.
+const oneway = "no header, oneway"
+
 // badCase is one request to one of the two servers.
 type badCase struct {
 	server string // "broker" or "namesrv"
@@ -166,6 +169,7 @@ func (m *maker) make() {
 	m.add("right, binary", func(f *wire.Frame) { f.Form = wire.Binary })
 	m.add("no header", func(f *wire.Frame) { f.Ext = nil })
 	m.add("no header, binary", func(f *wire.Frame) { f.Ext, f.Form = nil, wire.Binary })
+	m.add(oneway, func(f *wire.Frame) { f.Ext, f.Flag = nil, wire.FlagOneway })
 	for i, field := range m.fields {
 		m.addField(i, field)
 	}
