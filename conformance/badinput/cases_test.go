@@ -102,15 +102,9 @@ func cases() (all []badCase) {
 
 // later are the headers of codes that brokers will serve: the official answers are recorded before there is a route.
 var later = map[protocol.RequestCode]any{
-	protocol.EndTransaction: &header.EndTransactionRequest{}, protocol.SendReplyMessage: &header.SendMessageRequest{},
-	protocol.SendReplyMessageV2:       &header.SendMessageRequest{},
+	protocol.SendReplyMessage: &header.SendMessageRequest{}, protocol.SendReplyMessageV2: &header.SendMessageRequest{},
 	protocol.UpdateAndCreateAclConfig: &header.CreateAccessConfigRequest{}, protocol.DeleteAclConfig: &header.DeleteAccessConfigRequest{},
 	protocol.GetBrokerClusterAclInfo: &header.Empty{}, protocol.UpdateGlobalWhiteAddrsConfig: &header.UpdateGlobalWhiteAddrsConfigRequest{},
-	protocol.InvokeBrokerToResetOffset: &header.ResetOffsetRequest{}, protocol.InvokeBrokerToGetConsumerStatus: &header.GetConsumerStatusRequest{},
-	protocol.QueryConsumeTimeSpan: &header.QueryConsumeTimeSpanRequest{}, protocol.GetConsumerRunningInfo: &header.GetConsumerRunningInfoRequest{},
-	protocol.QueryCorrectionOffset: &header.QueryCorrectionOffset{}, protocol.ConsumeMessageDirectly: &header.ConsumeMessageDirectlyResultRequest{},
-	protocol.CloneGroupOffset: &header.CloneGroupOffsetRequest{}, protocol.ViewBrokerStatsData: &header.ViewBrokerStatsDataRequest{},
-	protocol.GetBrokerConsumeStats: &header.GetConsumeStatsInBroker{}, protocol.ResumeCheckHalfMessage: &header.ResumeCheckHalfMessageRequest{},
 }
 
 // brokers are the headers of the codes that a broker serves; with -update also of those that it will serve.
