@@ -104,9 +104,10 @@ func (b *Broker) diskInfo(cfg *Config, table map[string]string) {
 	table["commitLogDiskRatio"] = share(log)
 	table["commitLogDiskRatio_"+log] = table["commitLogDiskRatio"]
 	table["consumeQueueDiskRatio"] = share(cfg.StorePathRootDir)
-	if used, free, err := b.fs.Usage(cfg.StorePathRootDir); err == nil && used < 1 {
-		total := float64(free) / (1 - used)
-		table["commitLogDirCapacity"] = fmt.Sprintf("Total : %s, Free : %s.", byteCount(total), byteCount(float64(free)))
+	_, free, err := b.fs.Usage(cfg.StorePathRootDir)
+	total, errToo := b.fs.Capacity(cfg.StorePathRootDir)
+	if err == nil && errToo == nil {
+		table["commitLogDirCapacity"] = fmt.Sprintf("Total : %s, Free : %s.", byteCount(float64(total)), byteCount(float64(free)))
 	}
 }
 

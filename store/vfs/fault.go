@@ -196,6 +196,14 @@ func (f *Fault) SyncDir(dir string) error {
 	return f.fs.SyncDir(dir)
 }
 
+// Capacity implements FS; it fails with OpUsage.
+func (f *Fault) Capacity(dir string) (uint64, error) {
+	if err := f.ask(OpUsage, dir, 0, 0); err != nil {
+		return 0, err
+	}
+	return f.fs.Capacity(dir)
+}
+
 // Usage implements FS.
 func (f *Fault) Usage(dir string) (used float64, free uint64, err error) {
 	if err := f.ask(OpUsage, dir, 0, 0); err != nil {

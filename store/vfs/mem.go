@@ -333,6 +333,17 @@ func (m *Mem) Usage(dir string) (used float64, free uint64, err error) {
 	return float64(allocated) / float64(capacity), uint64(max(0, capacity-allocated)), nil
 }
 
+// Capacity implements FS.
+func (m *Mem) Capacity(dir string) (uint64, error) {
+	if _, err := m.Stat(dir); err != nil {
+		return 0, err
+	}
+	if capacity := m.capacity.Load(); capacity > 0 {
+		return uint64(capacity), nil
+	}
+	return 1 << 40, nil
+}
+
 // Lock implements FS.
 func (m *Mem) Lock(name string, content []byte) (io.Closer, error) {
 	m.mu.Lock()

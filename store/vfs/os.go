@@ -71,6 +71,15 @@ func (osFS) Usage(dir string) (used float64, free uint64, err error) {
 	return used, uint64(s.Bavail) * uint64(s.Bsize), nil
 }
 
+// Capacity is File#getTotalSpace of Java.
+func (osFS) Capacity(dir string) (uint64, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	return uint64(s.Blocks) * uint64(s.Bsize), nil
+}
+
 // Lock excludes Java brokers both ways: their FileChannel.tryLock(0, 1) is a record lock of fcntl, which
 // conflicts with one that belongs to an open file description. A record lock proper (F_SETLK) would not do:
 // it never conflicts within one process, and closing any descriptor of the file drops it.

@@ -33,6 +33,8 @@ type FS interface {
 	SyncDir(dir string) error
 	// Usage is the used share (0..1) and the free bytes of the file system that holds dir.
 	Usage(dir string) (used float64, free uint64, err error)
+	// Capacity is the size in bytes of the file system that holds dir, with what is reserved for root.
+	Capacity(dir string) (uint64, error)
 	// Lock takes an exclusive record lock on byte 0 of name, creating it with the given content, as the
 	// official broker does (F_OFD_SETLK; store-format.md section 1). ErrLocked when another holds it.
 	Lock(name string, content []byte) (io.Closer, error)

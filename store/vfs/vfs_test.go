@@ -150,6 +150,12 @@ func TestDirectories(t *testing.T) {
 		if err != nil || used < 0 || used > 1 || free == 0 {
 			t.Errorf("Usage = %v, %d, %v", used, free, err)
 		}
+		if total, err := f.Capacity(dir); err != nil || total < free {
+			t.Errorf("Capacity = %d, %v with %d free", total, err, free)
+		}
+		if _, err := f.Capacity(path.Join(dir, "no")); err == nil {
+			t.Error("capacity of nothing")
+		}
 		if _, _, err := f.Usage(path.Join(dir, "no")); err == nil {
 			t.Error("usage of nothing")
 		}
