@@ -115,6 +115,9 @@ func New(cfg Config, o Options) (*Broker, error) {
 		return nil, err
 	}
 	cfg.logOddities(o.Log, brokerId)
+	if bloom, err := cfg.bloom(); err == nil { // as ConsumerFilterManager of 4.9.8; Validate says whether it is right
+		cfg.BitMapLengthConsumeQueueExt = bloom.Bits()
+	}
 	b := &Broker{log: o.Log, clock: o.Clock, boot: o.Clock(), fs: o.FS, files: o.Files, stop: make(chan struct{})}
 	b.settings.mu.version = body.DataVersion{Timestamp: b.boot.UnixMilli()}
 	if err := b.choose(&cfg); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"rocketd/broker/filter"
 	"rocketd/compat"
 )
 
@@ -19,6 +20,7 @@ var keyRanges = map[string]struct{ least, most int64 }{
 	"diskMaxUsedSpaceRatio":         {0, 100},
 	"accessMessageInMemoryMaxRatio": {0, 100},
 	"maxErrorRateOfBloomFilter":     {1, 99},
+	"expectConsumerNumUseFilter":    {1, filter.MaxConsumers},
 	"maxMessageSize":                {1, math.MaxInt32 - 64<<10},
 	"maxMsgsNumBatch":               {1, math.MaxInt32},
 	"defaultQueryMaxNum":            {1, math.MaxInt32},

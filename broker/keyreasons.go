@@ -43,9 +43,7 @@ var noEffect = []struct{ reason, keys string }{
 	{"DLedger is not served", `
 		storePathDLedgerCommitLog dLegerGroup dLegerPeers dLegerSelfId preferredLeaderId isEnableBatchPush`},
 	{"light message queues are not served", "maxLmqConsumeQueueNum"},
-	{"SQL92 filters are not served yet", `
-		enableCalcFilterBitMap expectConsumerNumUseFilter maxErrorRateOfBloomFilter filterDataCleanTimeSpan
-		filterSupportRetry bitMapLengthConsumeQueueExt mappedFileSizeConsumeQueueExt`},
+	{"follows from expectConsumerNumUseFilter and maxErrorRateOfBloomFilter", "bitMapLengthConsumeQueueExt"},
 	{"request-reply is not served yet", "storeReplyMessageEnable"},
 }
 

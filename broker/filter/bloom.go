@@ -24,8 +24,8 @@ func NewBloom(errorPercent, consumers int) (*Bloom, error) {
 	if errorPercent < 1 || errorPercent >= 100 {
 		return nil, fmt.Errorf("maxErrorRateOfBloomFilter=%d: must be from 1 to 99", errorPercent)
 	}
-	if consumers < 1 || consumers > maxConsumers {
-		return nil, fmt.Errorf("expectConsumerNumUseFilter=%d: must be from 1 to %d", consumers, maxConsumers)
+	if consumers < 1 || consumers > MaxConsumers {
+		return nil, fmt.Errorf("expectConsumerNumUseFilter=%d: must be from 1 to %d", consumers, MaxConsumers)
 	}
 	rate := float64(errorPercent) / 100
 	hashes := math.Ceil(math.Log(rate) / math.Log(.5))
@@ -33,8 +33,8 @@ func NewBloom(errorPercent, consumers int) (*Bloom, error) {
 	return &Bloom{hashes: int(hashes), bits: 8 * int(math.Ceil(bits/8))}, nil
 }
 
-// maxConsumers bounds the bits of a message: a map has to fit into the 32 KiB of a unit of the consume-queue extension.
-const maxConsumers = 20_000
+// MaxConsumers bounds the bits of a message: a map has to fit into the 32 KiB of a unit of the consume-queue extension.
+const MaxConsumers = 20_000
 
 // Bits is the size of a message's map.
 func (b *Bloom) Bits() int { return b.bits }

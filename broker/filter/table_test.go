@@ -45,7 +45,7 @@ func TestBloom(t *testing.T) {
 	if n != 128 {
 		t.Errorf("%d lines", n)
 	}
-	for _, c := range [][2]int{{0, 32}, {100, 32}, {20, 0}, {20, maxConsumers + 1}, {-1, -1}} {
+	for _, c := range [][2]int{{0, 32}, {100, 32}, {20, 0}, {20, MaxConsumers + 1}, {-1, -1}} {
 		if _, err := NewBloom(c[0], c[1]); err == nil {
 			t.Errorf("%v is no error", c)
 		}

@@ -42,6 +42,8 @@ var metrics = append([]metric{
 	{"memory: anonymous, under that load", "MiB", atMost(0.25), 1},
 	{"catch-up pull 128 B: server CPU", "µs/message", atMost(0.33), 2},
 	{"catch-up pull 128 B: throughput", "messages/s", none, 0},
+	{"SQL-filtered pull: server CPU", "µs/message", atMost(0.3), 2},
+	{"SQL-filtered pull: throughput", "messages/s", none, 0},
 	{"send one at a time: p50", "ms", atMost(0.7), 3},
 	{"send one at a time: p99", "ms", none, 3},
 	{"end to end at 2000/s: p50", "ms", none, 3},
@@ -114,6 +116,9 @@ func groups(client string) []group {
 		}},
 		{conf: openChecks, steps: []step{
 			{"open transactions", (*instance).measureOpenTransactions},
+		}},
+		{conf: map[string]string{"enablePropertyFilter": "true"}, warm: true, steps: []step{
+			{"SQL filter", (*instance).measureSQLFilter},
 		}},
 		{conf: map[string]string{"flushDiskType": "SYNC_FLUSH"}, steps: []step{
 			{"sync flush", (*instance).measureSyncFlush},

@@ -138,6 +138,7 @@ type subscription struct {
 	topic, group, tags string
 	listen             listener
 	options            []consumer.Option
+	selector           *consumer.MessageSelector // instead of tags
 }
 
 // newPush starts a push consumer, which ends with the case if not before.
@@ -160,6 +161,9 @@ func (c *cluster) tryPush(s subscription) (rocketmq.PushConsumer, error) {
 	selector := consumer.MessageSelector{}
 	if s.tags != "" {
 		selector = consumer.MessageSelector{Type: consumer.TAG, Expression: s.tags}
+	}
+	if s.selector != nil {
+		selector = *s.selector
 	}
 	if err := p.Subscribe(s.topic, selector, s.listen); err != nil {
 		return nil, err

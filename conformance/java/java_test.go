@@ -20,12 +20,12 @@ import (
 // A run has some fifty cases, twelve at a time; a hanging case ends itself after 100 s.
 const runDeadline = 6 * time.Minute
 
-// checks lets transactions be checked soon, and given up soon (TransactionCases.java).
-var checks = map[string]string{"transactionCheckInterval": "1000", "transactionTimeOut": "1500", "transactionCheckMax": "3"}
+// onA lets transactions be checked soon, and given up soon (TransactionCases.java), and serves SQL92 (SqlCases.java).
+var onA = map[string]string{"enablePropertyFilter": "true", "transactionCheckInterval": "1000", "transactionTimeOut": "1500", "transactionCheckMax": "3"}
 
 // The brokers have the names that Servers.java knows them by.
 var brokers = []target.BrokerOptions{
-	{Name: "broker-a", Conf: checks},
+	{Name: "broker-a", Conf: onA},
 	{Name: "room-1@broker-b", Conf: map[string]string{
 		"autoCreateTopicEnable": "false",
 		// Nothing counts as "in memory", so that a new group's first offset is the client's choice.

@@ -178,6 +178,9 @@ func TestBitsAndFile(t *testing.T) {
 	b := c.Brokers[0]
 	s := dialTo(t, b.Addr)
 	topic := s.topic("SqlBits", 1)
+	if text := string(s.done(wire.Request(26)).Body); !strings.Contains(text, "\nbitMapLengthConsumeQueueExt=112\n") {
+		t.Errorf("the configuration lacks the length of a bit map:\n%s", text)
+	}
 	s.send(topic, wire.Properties("a", "5"), "before")
 	s.stored(topic, 1)
 	expressions := map[string]string{"G-SqlBits-1": "a > 1", "G-SqlBits-2": "a < 0", "G-SqlBits-3": "b IS NULL"}

@@ -1,6 +1,7 @@
 package sql92
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -97,10 +98,26 @@ func (v *view) end() {
 func (v *view) property(n *node) *slot {
 	s := &v.slots[n.slot]
 	if !s.known {
-		s.text, s.there = message.Property(v.properties, n.name)
+		s.text, s.there = lookUp(v.properties, n.key)
 		s.known = true
 	}
 	return s
+}
+
+// lookUp is message.Property for a name with the separator behind it. A short name is often a part of values, so
+// it goes from entry to entry.
+func lookUp(properties, key string) (text string, there bool) {
+	for pos := 0; pos < len(properties); {
+		end := strings.IndexByte(properties[pos:], '\x02')
+		if end < 0 {
+			end = len(properties) - pos
+		}
+		if end > len(key) && properties[pos:pos+len(key)] == key {
+			text, there = properties[pos+len(key):pos+end], true // of several the last counts
+		}
+		pos += end + 1
+	}
+	return text, there
 }
 
 // load is the value of a node.
@@ -198,6 +215,20 @@ func (v *view) all(list []*node, decides, rest truth) truth {
 
 // equal is left = right: true when both are null, false when only the right one is, unknown when only the left is.
 func (v *view) equal(n *node) truth {
+	if n.left.op == opProperty && n.right.op == opConst && (n.right.value.kind == isText || n.right.value.number()) {
+		s := v.property(n.left)
+		if !s.there {
+			return unknown
+		}
+		if n.right.value.kind == isText {
+			return truthOf(s.text == n.right.value.text)
+		}
+		c, ok := compareText(s.text, &n.right.value)
+		if !ok {
+			return fault
+		}
+		return truthOf(c == 0)
+	}
 	l := v.load(n.left)
 	if l.kind == isFault {
 		return fault
@@ -224,6 +255,17 @@ func (v *view) equal(n *node) truth {
 
 // order is a comparison by size.
 func (v *view) order(n *node) truth {
+	if n.left.op == opProperty && n.right.op == opConst { // most are so, and need no detour by values
+		s := v.property(n.left)
+		if !s.there {
+			return unknown
+		}
+		c, ok := compareText(s.text, &n.right.value)
+		if !ok {
+			return fault
+		}
+		return n.ordered(c)
+	}
 	l := v.load(n.left)
 	if l.kind == isNull {
 		return unknown // whatever the right side is
@@ -244,6 +286,11 @@ func (v *view) order(n *node) truth {
 	if !ok {
 		return fault
 	}
+	return n.ordered(c)
+}
+
+// ordered is the truth of a comparison by size of which the sides compare as c says.
+func (n *node) ordered(c int) truth {
 	switch n.op {
 	case opMore:
 		return truthOf(c > 0)
@@ -253,6 +300,20 @@ func (v *view) order(n *node) truth {
 		return truthOf(c < 0)
 	}
 	return truthOf(c <= 0)
+}
+
+// compareText is compare of a text and a number.
+func compareText(text string, number *value) (int, bool) {
+	switch number.kind {
+	case isDouble:
+		f, ok := parseFloat(text)
+		return compareFloats(f, number.float), ok
+	case isInt:
+		i, ok := parseInt(text, 32)
+		return cmp.Compare(i, number.int), ok
+	}
+	i, ok := parseInt(text, 64)
+	return cmp.Compare(i, number.int), ok
 }
 
 // compare orders two values that are not null and not both texts, after making them one type; false when a text
@@ -275,13 +336,7 @@ func compare(l, r value) (int, bool) {
 	if l.kind == isDouble || r.kind == isDouble {
 		return compareFloats(l.asFloat(), r.asFloat()), true
 	}
-	switch {
-	case l.int < r.int:
-		return -1, true
-	case l.int > r.int:
-		return 1, true
-	}
-	return 0, true
+	return cmp.Compare(l.int, r.int), true
 }
 
 func (v *value) asFloat() float64 {

@@ -35,6 +35,7 @@ type node struct {
 	chain       bool   // of opAnd and opOr: made by join, not a BETWEEN
 	slot        int    // of opProperty: its place among the expression's names
 	name        string // of opProperty
+	key         string // of opProperty: the name and the separator behind it
 	left, right *node
 	list        []*node // of opAnd and opOr: all that are joined, from the left
 	value       value   // of opConst
@@ -66,7 +67,7 @@ func (p *parser) property(s string) *node {
 		p.names = append(p.names, s)
 		p.slots[s] = slot
 	}
-	return &node{op: opProperty, slot: slot, name: p.names[slot]}
+	return &node{op: opProperty, slot: slot, name: p.names[slot], key: p.names[slot] + "\x01"}
 }
 
 // condition tells whether a node gives true, false or unknown: BooleanExpression of 4.9.8.

@@ -62,6 +62,7 @@ public final class Main {
         SendCases.register();
         RefusalCases.register();
         QueryCases.register();
+        SqlCases.register();
         ToolCases.register();
         TopicCases.register();
         RestartCases.register();

@@ -130,7 +130,7 @@ final class RefusalCases {
 
     /** enablePropertyFilter is off by default. */
     static void sql92(Session s) throws Exception {
-        String topic = s.createTopic(1);
+        String topic = s.createTopic("", 1, 1, 6, Servers.B);
         var c = s.consumer("c", "");
         c.subscribe(topic, MessageSelector.bySql("a > 1"));
         c.registerMessageListener(new Received().succeeding());

@@ -14,7 +14,7 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 /** The servers under test, and the line to the parent process, which can stop one. */
 final class Servers {
     /** The brokers by their role in the cases. The Go test gives them these names. */
-    static final String A = "broker-a";
+    static final String A = "broker-a"; // enablePropertyFilter=true
     /** autoCreateTopicEnable=false, accessMessageInMemoryMaxRatio=0; the name is what AllocateMessageQueueByMachineRoom wants. */
     static final String B = "room-1@broker-b";
     /** Is stopped during the run. */
