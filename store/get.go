@@ -157,7 +157,7 @@ func (g *get) read(q *consumequeue.Queue, offset int64) {
 			break
 		}
 		var n int
-		n, full = g.readEntries(g.entries)
+		n, full = g.readEntries(offset+scanned, g.entries)
 		scanned += int64(n)
 	}
 	r.NextBeginOffset = offset + scanned
@@ -165,14 +165,18 @@ func (g *get) read(q *consumequeue.Queue, offset int64) {
 }
 
 // readEntries adds the records of entries to the body. It returns how many entries it has dealt with, and whether
-// the limits are reached.
-func (g *get) readEntries(entries []byte) (n int, full bool) {
+// the limits are reached. at is the queue offset of the first.
+func (g *get) readEntries(at int64, entries []byte) (n int, full bool) {
 	for len(entries) > 0 {
 		// First choose, as if every record could be read and passed the filter, then read; if some did not, the
 		// limits are not reached yet and there is a next round.
 		chosen, bytes, took := g.chosen[:0], 0, 0
 		for full = false; took < len(entries); took += consumequeue.EntrySize {
 			e := consumequeue.Decode(entries[took:])
+			if e.PhyOffset < 0 || e.Size <= 0 || int(e.Size) > g.cfg.MappedFileSizeCommitLog && !e.IsBlank() {
+				g.s.tellEntry(g.queue, at+int64(n+took/consumequeue.EntrySize), e)
+				continue
+			}
 			if !e.IsBlank() {
 				g.result.BehindBytes, g.result.Cold = g.logEnd-e.PhyOffset, g.s.log.Cold(e.PhyOffset)
 			}
@@ -291,7 +295,7 @@ func (g *get) keep(run []consumequeue.Entry, before int) (all bool) {
 		record := message.Record(r.Body[read : read+int(e.Size)])
 		read += int(e.Size)
 		if !isRecordOf(record, e) {
-			g.s.o.Log.Error("a consume-queue entry points to something else", "phyOffset", e.PhyOffset, "size", e.Size)
+			g.s.tellEntry(g.queue, -1, e)
 			all = false
 			continue
 		}

@@ -50,6 +50,8 @@ type Store struct {
 	lastRecord atomic.Int64 // log offset of the last record dispatched; stored before dispatched
 	lastStored atomic.Int64 // store timestamp of the last record dispatched
 
+	wrong wrongEntries
+
 	// Flusher, or who holds flushing. What the checkpoint file says now; remade: recovery has made entries that are in
 	// memory only.
 	flushing   sync.Mutex

@@ -248,6 +248,9 @@ func (q *Queue) at(offset int64) (Entry, bool) {
 	return Decode(b), true
 }
 
+// FileName is the file of an entry.
+func (q *Queue) FileName(offset int64) string { return q.table.path(q, offset-offset%q.table.perFile) }
+
 // FileOf is the range of queue offsets that share a file with offset.
 func (q *Queue) FileOf(offset int64) (first, end int64) {
 	first = offset - offset%q.table.perFile
