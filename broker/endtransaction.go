@@ -110,7 +110,11 @@ func (b *Broker) endRun(run []*ending) {
 		} else {
 			size += int64(e.put.Size)
 		}
-		e.call.Reply(e.call.Success(nil))
+		remark := ""
+		if e.req.CommitOrRollback == message.TransactionRollback {
+			remark = unsetRemark
+		}
+		e.call.Reply(e.call.Answer(protocol.Success, remark, nil))
 	}
 	b.stats.put(len(finals)+len(ops), len(finals)+len(ops), size, b.clock().Sub(start))
 }
@@ -122,7 +126,7 @@ func (b *Broker) prepareEnd(e *ending) bool {
 		return false
 	}
 	if b.config().BrokerRole == store.Slave {
-		return refuse(protocol.SlaveNotAvailable, "")
+		return refuse(protocol.SlaveNotAvailable, unsetRemark)
 	}
 	switch e.req.CommitOrRollback {
 	case message.TransactionCommit, message.TransactionRollback:

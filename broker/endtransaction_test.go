@@ -124,7 +124,7 @@ func TestEndTransaction(t *testing.T) {
 	for _, checked := range []bool{false, true} {
 		b.peer.Send(b.request(protocol.EndTransaction, end(first, func(h *H) { h.CommitOrRollback, h.FromTransactionCheck = message.TransactionNot, checked }), nil))
 	}
-	check(t, "rollback", b.ask(protocol.EndTransaction, end(first, func(h *H) { h.CommitOrRollback = message.TransactionRollback }), nil), protocol.Success, "")
+	check(t, "rollback", b.ask(protocol.EndTransaction, end(first, func(h *H) { h.CommitOrRollback = message.TransactionRollback }), nil), protocol.Success, "not set any response code")
 	if op := b.at(topics.TransOpHalf, 0); string(op.Body) != "0" {
 		t.Errorf("op of the rollback: %q", op.Body)
 	}
@@ -174,7 +174,7 @@ func TestEndTransactionOfSlave(t *testing.T) {
 	cfg := b.Config()
 	cfg.BrokerRole = store.Slave
 	b.cfg.Store(&cfg)
-	check(t, "slave", b.ask(protocol.EndTransaction, h, nil), protocol.SlaveNotAvailable, "")
+	check(t, "slave", b.ask(protocol.EndTransaction, h, nil), protocol.SlaveNotAvailable, "not set any response code")
 }
 
 // TestHalfMessageConfig: rejectTransactionMessage refuses half messages; a maximum that was lowered meanwhile keeps none from
@@ -281,7 +281,7 @@ func TestCheckedTransaction(t *testing.T) {
 			b := startPathBroker(t, nil)
 			b.half("TopicA", 2, tran, "open")
 			done := b.half("TopicA", 2, tran, "done")
-			check(t, "rollback", b.ask(protocol.EndTransaction, end(done, func(h *header.EndTransactionRequest) { h.CommitOrRollback = message.TransactionRollback }), nil), protocol.Success, "")
+			check(t, "rollback", b.ask(protocol.EndTransaction, end(done, func(h *header.EndTransactionRequest) { h.CommitOrRollback = message.TransactionRollback }), nil), protocol.Success, "not set any response code")
 			fs := left(b.fs)
 			b.close()
 			b = startPathBrokerOn(t, fs, soon)

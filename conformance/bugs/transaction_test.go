@@ -136,6 +136,10 @@ func TestEndTransactionRemarks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	other := s.done(wire.Half(topic, 0, group, "other"))
+	if a := s.done(wire.EndSent(group, other, wire.Rollback)); a.Remark != "not set any response code" || len(a.Ext) != 0 {
+		t.Errorf("rollback: %q %v", a.Remark, a.Ext)
+	}
 	a := s.done(commit)
 	if a.Remark != "" || len(a.Ext) != 0 {
 		t.Errorf("commit: %q %v", a.Remark, a.Ext)
