@@ -66,7 +66,13 @@ func (d *Dir) asideRecords(i *AsideInfo, each func(r message.Record) error) erro
 	if err != nil {
 		return err
 	}
-	seen := map[[sha256.Size]byte]bool{}
+	// Only where a file was put aside twice can a record be there twice.
+	var seen map[[sha256.Size]byte]bool
+	for _, e := range entries {
+		if strings.Contains(e.Name(), ".") {
+			seen = map[[sha256.Size]byte]bool{}
+		}
+	}
 	for _, e := range entries {
 		// A second file of the same name has `.2` behind it.
 		name, _, _ := strings.Cut(e.Name(), ".")
@@ -82,11 +88,13 @@ func (d *Dir) asideRecords(i *AsideInfo, each func(r message.Record) error) erro
 		side := *d
 		side.log = commitLog{dir: dir, fileSize: info.Size(), files: []logFile{{path: path.Join(dir, e.Name()), start: start, length: info.Size()}}}
 		err = side.wholeRecords(func(r message.Record) error {
-			sum := sha256.Sum256(r)
-			if seen[sum] {
-				return nil
+			if seen != nil {
+				sum := sha256.Sum256(r)
+				if seen[sum] {
+					return nil
+				}
+				seen[sum] = true
 			}
-			seen[sum] = true
 			i.Records++
 			i.LastTimestamp = max(i.LastTimestamp, r.StoreTimestamp())
 			if i.FirstTimestamp == 0 || r.StoreTimestamp() < i.FirstTimestamp {

@@ -56,8 +56,7 @@ func (v *verify) extended(q *queue, address, tags, storeTimestamp int64) (kind, 
 		return QueueEntryTags, fmt.Sprintf("the tagsCode leads to consumequeue_ext at %d, which has no files for the queue", offset)
 	}
 	name := path.Join(dir, segment.Name(offset-offset%size))
-	var b [minUnit]byte
-	err := v.d.readAt(name, b[:], offset%size)
+	b, err := v.unitBytes(q, name, offset%size, size)
 	if errors.Is(err, fs.ErrNotExist) {
 		return QueueEntryTags, fmt.Sprintf("the tagsCode leads to %s, which is missing", v.d.short(name))
 	}
@@ -65,10 +64,44 @@ func (v *verify) extended(q *queue, address, tags, storeTimestamp int64) (kind, 
 		return QueueEntryTags, err.Error()
 	}
 	be := binary.BigEndian
-	if consumequeue.UnitSize(b[:]) <= 0 || int64(be.Uint64(b[2:])) != tags || int64(be.Uint64(b[10:])) != storeTimestamp {
+	if consumequeue.UnitSize(b) <= 0 || int64(be.Uint64(b[2:])) != tags || int64(be.Uint64(b[10:])) != storeTimestamp {
 		return QueueEntryTags, fmt.Sprintf("the tagsCode leads to %s at %d, where is no unit of this record", v.d.short(name), offset%size)
 	}
 	return "", ""
+}
+
+// unitStep is how much of a file of units is read at once, unitChunks how many such parts are kept: the units of a queue
+// are asked for in order, those of many queues in turn.
+const (
+	unitStep   = 4 << 10
+	unitChunks = 4 << 10
+)
+
+// unitChunk is a part of a file of units.
+type unitChunk struct {
+	name string
+	at   int64
+	b    []byte
+}
+
+// unitBytes reads the beginning of the unit at a place of a file.
+func (v *verify) unitBytes(q *queue, name string, at, size int64) ([]byte, error) {
+	c := v.units[q]
+	if c.name != name || at < c.at || at+minUnit > c.at+int64(len(c.b)) {
+		c = unitChunk{name, at, make([]byte, min(unitStep, size-at))}
+		if err := v.d.readAt(name, c.b, at); err != nil {
+			return nil, err
+		}
+		if v.units == nil || len(v.units) >= unitChunks {
+			v.units = make(map[*queue]unitChunk)
+		}
+		v.units[q] = c
+	}
+	b := c.b[at-c.at:]
+	if len(b) < minUnit { // an address within the last bytes of a file
+		b = append(b[:len(b):len(b)], make([]byte, minUnit-len(b))...)
+	}
+	return b[:minUnit], nil
 }
 
 // extendedSize is the size of the files of a folder of consumequeue_ext, 0 when there are none.

@@ -25,6 +25,7 @@ type verify struct {
 	stale       int64 // entries that the next start drops
 	lost        int64 // queue offsets whose messages were lost in the past
 
+	units  map[*queue]unitChunk // what was read last; see unitBytes
 	config configData
 	index  indexCheck
 	scan   scanned
