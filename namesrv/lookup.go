@@ -65,7 +65,13 @@ func (s *Server) getBrokerClusterInfo(c *remoting.Call, _ *header.Empty) (*proto
 }
 
 func (s *Server) getAllTopicList(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
-	return success(c, s.routes.topicList(func(*topicRoute) bool { return true }))
+	names, err := s.routes.allTopics()
+	if err != nil {
+		return nil, err
+	}
+	answer := c.Success(nil)
+	answer.Body = names
+	return answer, nil
 }
 
 // getTopicsByCluster answers the topics of a cluster's brokers. An unknown cluster has none; that is a success.
@@ -100,16 +106,37 @@ func (r *topicRoute) sysFlag() int32 {
 	return r.queues[first].TopicSysFlag
 }
 
+// allTopics returns the bytes of the list of all topics, which dashboards ask for again and again. The caller must not change
+// them.
+func (t *routeTable) allTopics() ([]byte, error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock() // to the end: whoever takes the list away has the other lock
+	if b := t.names.Load(); b != nil {
+		return *b, nil
+	}
+	b, err := compat.Marshal(t.topicListLocked(func(*topicRoute) bool { return true }))
+	if err != nil {
+		return nil, err
+	}
+	t.names.Store(&b)
+	return b, nil
+}
+
 // topicList returns the names of the topics that match, in order.
 func (t *routeTable) topicList(match func(*topicRoute) bool) *body.TopicList {
 	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.topicListLocked(match)
+}
+
+// topicListLocked is topicList under either lock.
+func (t *routeTable) topicListLocked(match func(*topicRoute) bool) *body.TopicList {
 	names := make([]string, 0, len(t.mu.topics))
 	for name, r := range t.mu.topics {
 		if match(r) {
 			names = append(names, name)
 		}
 	}
-	t.mu.RUnlock()
 	slices.Sort(names)
 	return &body.TopicList{TopicList: names}
 }

@@ -34,6 +34,7 @@ type routeTable struct {
 		clusters map[string]map[string]bool // cluster name to broker names
 		live     map[string]*registration   // by broker address
 	}
+	names atomic.Pointer[[]byte] // the list of all topics; made under the read lock, nil = not made
 }
 
 // topicRoute is one topic: its queues at each broker.
@@ -148,6 +149,7 @@ func (t *routeTable) setQueuesLocked(name string, set *brokerSet, topic string, 
 	if r == nil {
 		r = &topicRoute{queues: make(map[string]body.QueueData, 1)}
 		t.mu.topics[topic] = r
+		t.names.Store(nil)
 	}
 	if old, ok := r.queues[name]; ok && old == q {
 		return false
@@ -174,6 +176,7 @@ func (t *routeTable) dropQueuesLocked(name, topic string) bool {
 	}
 	if len(r.queues) == 0 {
 		delete(t.mu.topics, topic)
+		t.names.Store(nil)
 	}
 	return true
 }

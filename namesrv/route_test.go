@@ -216,6 +216,11 @@ func TestAnswersAreFresh(t *testing.T) {
 					}
 				}
 			}
+			list, err := r.allTopics()
+			r.names.Store(nil)
+			if made, err2 := r.allTopics(); err != nil || err2 != nil || !bytes.Equal(list, made) {
+				rt.Fatalf("kept %s, now %s; %v, %v", list, made, err, err2)
+			}
 			for name, set := range r.mu.brokers {
 				if len(set.addrs) == 0 {
 					rt.Fatalf("broker %s has no address", name)
