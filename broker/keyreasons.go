@@ -31,7 +31,6 @@ var noEffect = []struct{ reason, keys string }{
 	{"delayed messages are delivered in runs in any case", `
 		enableScheduleAsyncDeliver scheduleAsyncDeliverMaxPendingLimit scheduleAsyncDeliverMaxResendNum2Blocked`},
 	{"statistics are always detailed, and go with their topic and group", "enableDetailStat autoDeleteUnusedStats"},
-	{"slow consumers are not cut off", "disableConsumeIfConsumerReadSlowly consumerFallbehindThreshold diskFallRecorded"},
 	{"counts for a commercial edition; the open one has no more of it than the keys", `
 		commercialEnable commercialTimerCount commercialTransCount commercialBigCount commercialBaseCount`},
 	{"the official broker makes nothing of it either", `

@@ -40,7 +40,7 @@ func (b *Broker) Start() error {
 }
 
 // housekeeping runs what is due by the clock until Close: samples of the counters, offsets to their file, clients
-// that have gone silent.
+// that have gone silent, consumers that are too slow.
 func (b *Broker) housekeeping() {
 	defer b.wg.Done()
 	second := time.NewTicker(time.Second)
@@ -49,6 +49,8 @@ func (b *Broker) housekeeping() {
 	defer scan.Stop()
 	save := time.NewTicker(time.Duration(max(100, b.config().FlushConsumerOffsetInterval)) * time.Millisecond)
 	defer save.Stop()
+	protect := time.NewTicker(protectPeriod)
+	defer protect.Stop()
 	b.sample()
 	for {
 		select {
@@ -61,6 +63,8 @@ func (b *Broker) housekeeping() {
 			b.filters.Expire()
 		case <-save.C:
 			b.offsets.Save()
+		case <-protect.C:
+			b.protect()
 		}
 	}
 }

@@ -139,6 +139,9 @@ func (b *Broker) readPull(req *header.PullMessageRequest, p checkedPull) store.G
 	if got.Status == store.Found {
 		b.traffic.Get(p.group.GroupName, p.topic.TopicName, int64(got.Count), int64(len(got.Body)))
 		b.traffic.Latency(p.group.GroupName, p.topic.TopicName, req.QueueId, took)
+		if b.config().DiskFallRecorded {
+			b.traffic.Behind(p.group.GroupName, p.topic.TopicName, req.QueueId, got.BehindBytes)
+		}
 	}
 	return got
 }

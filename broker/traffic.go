@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"time"
+
 	"rocketd/broker/stats"
 	"rocketd/broker/topics"
 	"rocketd/protocol"
@@ -19,6 +21,28 @@ func (b *Broker) sample() {
 	now := b.clock()
 	b.stats.tick(now)
 	b.traffic.Sample(now)
+}
+
+// protectPeriod is the time between two looks for slow consumers.
+const protectPeriod = 3 * time.Minute
+
+// protect forbids groups to consume that are further behind than consumerFallbehindThreshold, where that is asked for, as
+// BrokerController#protectBroker. An administrator allows them again (code 200).
+func (b *Broker) protect() {
+	cfg := b.config()
+	if !cfg.DisableConsumeIfConsumerReadSlowly {
+		return
+	}
+	changed := false
+	for group, bytes := range b.traffic.TooFarBehind(cfg.ConsumerFallbehindThreshold) {
+		if b.groups.DisableConsume(group) {
+			changed = true
+			b.log.Warn("consumer group disabled: it is too far behind (disableConsumeIfConsumerReadSlowly)", "group", group, "bytes", bytes)
+		}
+	}
+	if changed {
+		b.groups.Saved(nil)
+	}
 }
 
 // tally adds up the stored sends of a run while they are for one topic.

@@ -195,3 +195,31 @@ func TestPutLatency(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestProtect: a group that is too far behind may consume no more, when that is asked for, until it is allowed again.
+func TestProtect(t *testing.T) {
+	p := startPathBroker(t, func(c *Config) { c.ConsumerFallbehindThreshold = 1000 })
+	for range 3 {
+		p.send("TopicA", 0, "", strings.Repeat("x", 800))
+	}
+	h := pullHeader("TopicA", 0, 0)
+	h.MaxMsgNums = 1
+	p.stored("TopicA", 0, 0, 3)
+	check(t, "a pull of the first", p.ask(protocol.PullMessage, h, nil), protocol.Success, "FOUND",
+		"suggestWhichBrokerId", "nextBeginOffset", "minOffset", "maxOffset")
+	p.protect()
+	if g, _ := p.groups.Lookup("CG"); g == nil || !g.ConsumeEnable {
+		t.Fatalf("disabled though nobody asked for it: %+v", g)
+	}
+	check(t, "update", p.ask(protocol.UpdateBrokerConfig, nil, []byte("disableConsumeIfConsumerReadSlowly=true\n")), protocol.Success, "")
+	p.protect()
+	check(t, "a pull of a disabled group", p.ask(protocol.PullMessage, h, nil), protocol.NoPermission, "subscription group no permission, CG", "{}")
+	g := *p.groups.Find("CG")
+	g.ConsumeEnable = true
+	p.groups.Put(&g)
+	p.stored("TopicA", 0, 2, 3) // the last: nothing is behind it
+	p.protect()
+	if g, _ := p.groups.Lookup("CG"); !g.ConsumeEnable {
+		t.Error("disabled though it has caught up")
+	}
+}

@@ -125,6 +125,21 @@ func (t *Table) Put(c *Config) {
 	t.nextLocked()
 }
 
+// DisableConsume forbids a group to consume and tells whether it was allowed to.
+func (t *Table) DisableConsume(group string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old := t.mu.groups[group]
+	if old == nil || !old.ConsumeEnable {
+		return false
+	}
+	c := *old
+	c.ConsumeEnable = false
+	t.mu.groups[group] = &c
+	t.nextLocked()
+	return true
+}
+
 // Delete removes a group and tells whether it was there. The change is durable after Saved.
 func (t *Table) Delete(group string) bool {
 	t.mu.Lock()

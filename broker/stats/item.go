@@ -9,6 +9,7 @@ import (
 // latency: how many ms, in nums). Add may be called by anybody; the history belongs to the Table's mu.
 type Item struct {
 	times, nums, size atomic.Int64
+	behind            atomic.Int64 // of a group's queue: bytes of the log behind what was got last
 
 	past *history // nil: nothing was counted for a day, or not yet
 	old  bool     // past has been given up: it had seen a whole day

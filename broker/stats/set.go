@@ -75,6 +75,18 @@ func (s *Set[K]) each(f func(*Item)) {
 	}
 }
 
+// eachKey calls f for every key and its item.
+func (s *Set[K]) eachKey(f func(K, *Item)) {
+	for n := range s.parts {
+		p := &s.parts[n]
+		p.mu.RLock()
+		for k, i := range p.items {
+			f(k, i)
+		}
+		p.mu.RUnlock()
+	}
+}
+
 // remove removes the items whose key f takes.
 func (s *Set[K]) remove(f func(K) bool) {
 	for n := range s.parts {

@@ -129,6 +129,25 @@ func (t *Table) Latency(group, topic string, queueId int32, took time.Duration) 
 	t.latency.item(queueGroup{topic, group, queueId}, ownQueueGroup).Add(1, took.Milliseconds(), 0)
 }
 
+// Behind notes how many bytes of the log are behind what a group has got last of a queue (the official
+// GROUP_GET_FALL_SIZE, which no request shows).
+func (t *Table) Behind(group, topic string, queueId int32, bytes int64) {
+	if i := t.latency.find(queueGroup{topic, group, queueId}); i != nil {
+		i.behind.Store(bytes)
+	}
+}
+
+// TooFarBehind returns the groups that are more than so many bytes behind in some queue, with the most of each.
+func (t *Table) TooFarBehind(bytes int64) map[string]int64 {
+	found := make(map[string]int64)
+	t.latency.eachKey(func(k queueGroup, i *Item) {
+		if n := i.behind.Load(); n > bytes {
+			found[k.group] = max(found[k.group], n)
+		}
+	})
+	return found
+}
+
 // Delivered counts a delayed message that went from its level's queue to its real topic.
 func (t *Table) Delivered(group, from string, queueId int32, to string, bytes int64) {
 	t.queueGet.item(queueGroup{from, group, queueId}, ownQueueGroup).Add(1, 1, bytes)
