@@ -2,9 +2,11 @@ package broker
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"rocketd/broker/filter"
+	"rocketd/broker/filter/sql92"
 	"rocketd/broker/groups"
 	"rocketd/broker/topics"
 	"rocketd/protocol"
@@ -33,7 +35,7 @@ func (b *Broker) inlineFilter(cfg *Config, req *header.PullMessageRequest) (filt
 	f, err := b.compile(req.ExpressionType, req.Subscription)
 	if err != nil {
 		// 4.9.8 goes on without the expression and gives every message.
-		return nil, &refusal{protocol.SubscriptionParseFailed, parseFailed + ": " + err.Error()}
+		return nil, unparsed(err)
 	}
 	return f, nil
 }
@@ -71,7 +73,7 @@ func (b *Broker) registeredFilter(cfg *Config, req *header.PullMessageRequest, s
 		if cfg.EnablePropertyFilter && s.SubString != "" {
 			// 4.9.8 says FILTER_DATA_NOT_EXIST and leaves it to the user to guess.
 			if _, err := b.compile(s.ExpressionType, s.SubString); err != nil {
-				return nil, &refusal{protocol.SubscriptionParseFailed, parseFailed + ": " + err.Error()}
+				return nil, unparsed(err)
 			}
 		}
 		return nil, &refusal{protocol.FilterDataNotExist,
@@ -111,6 +113,15 @@ func (b *Broker) compile(expressionType, expression string) (filter.Filter, erro
 		return nil, err
 	}
 	return e, nil
+}
+
+// unparsed refuses an expression with its fault and the place of that: the official texts show the place of some faults only.
+func unparsed(err error) *refusal {
+	var e *sql92.Error
+	if errors.As(err, &e) {
+		return &refusal{protocol.SubscriptionParseFailed, fmt.Sprintf("%s at line %d, column %d: %s", parseFailed, e.Line, e.Column, e.Text)}
+	}
+	return &refusal{protocol.SubscriptionParseFailed, parseFailed + ": " + err.Error()}
 }
 
 // filterBits tells the store the bits of a message for the consume-queue extension.

@@ -154,7 +154,7 @@ func (t *Table) registerLocked(group string, s *body.SubscriptionData) bool {
 
 // refuseLocked forgets what the group had before: its pulls are to be told.
 func (t *Table) refuseLocked(group string, s *body.SubscriptionData, why string) bool {
-	t.o.Log.Warn("consumer expression refused", "group", group, "topic", s.Topic, "type", s.ExpressionType,
+	t.o.Log.Warn("consumer expression refused, its pulls will be", "group", group, "topic", s.Topic, "type", s.ExpressionType,
 		"expression", shorten(s.SubString), "reason", shorten(why))
 	return t.removeLocked(s.Topic, group)
 }

@@ -222,7 +222,8 @@ func TestBits(t *testing.T) {
 	if table.Find("t", "fault") != nil {
 		t.Error("a wrong expression is kept")
 	}
-	if n := testing.AllocsPerRun(100, func() { bits = table.Bits(bits[:0], "t", "a\x011") }); n >= 1 {
+	table.Register("one", subscription("u", "a = 1", 1)) // one: the race detector lets sync.Pool lose some
+	if n := testing.AllocsPerRun(100, func() { bits = table.Bits(bits[:0], "u", "a\x011") }); n >= 1 {
 		t.Errorf("%v allocations", n)
 	}
 }

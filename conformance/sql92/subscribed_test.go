@@ -94,8 +94,8 @@ func TestWrongExpression(t *testing.T) {
 	if server.Kind == target.Official { // and a pull with the expression in it gives every message
 		s.refused(subscribed(group, topic, 2), 27, "The broker's consumer filter data is not exist!Your expression may be wrong!")
 	} else { // COMPATIBILITY.md
-		s.refused(subscribed(group, topic, 2), 23, "parse the consumer's subscription failed: "+reason)
-		s.refused(pull(group, topic, "a/b > 1", 0), 23, "parse the consumer's subscription failed: "+reason)
+		s.refused(subscribed(group, topic, 2), 23, "parse the consumer's subscription failed at line 1, column 2: "+reason)
+		s.refused(pull(group, topic, "a/b > 1", 0), 23, "parse the consumer's subscription failed at line 1, column 2: "+reason)
 		s.refused(pull(group, topic, "a = 1", 0).Set("expressionType", "SQL99"), 23, "parse the consumer's subscription failed: there is no expression type SQL99")
 	}
 	s.subscribe(group, topic, "SQL92", "", 3)
