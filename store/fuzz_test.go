@@ -46,8 +46,8 @@ func FuzzCheckpoint(f *testing.F) {
 }
 
 // FuzzMangledStore overwrites a part of one file of an official broker's store that was killed: log, queues, index,
-// checkpoint. It demands: no panic; the store opens, or says which file hinders it; then it takes a message and gives it back,
-// also after another start.
+// checkpoint. It demands: no panic, whichever queue is read, by whatever time; the store opens, or says which file hinders it;
+// then it takes a message and gives it back, also after another start.
 func FuzzMangledStore(f *testing.F) {
 	for which := range uint8(60) {
 		f.Add(which, uint32(which)*331, []byte("\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x7f\xff\xff\xff\xff\xff\xff\xff"))
@@ -78,6 +78,7 @@ func FuzzMangledStore(f *testing.F) {
 			}
 			return
 		}
+		readQueues(s)
 		p := put(t, s, newMessage("Fresh", 0, 1))[0]
 		for range 2 {
 			m, err := s.Message(p.PhyOffset)
@@ -92,6 +93,28 @@ func FuzzMangledStore(f *testing.F) {
 		}
 		closeStore(t, s)
 	})
+}
+
+// readQueues goes through all queues as consumers and administrators do.
+func readQueues(s *Store) {
+	for _, topic := range s.Topics() {
+		for _, queueId := range s.Queues(topic) {
+			for offset := s.MinOffset(topic, queueId); offset < s.MaxOffset(topic, queueId); {
+				r := s.Get(topic, queueId, offset, 32, byTag{7, ""})
+				for _, rec := range [...]int64{offset, offset + 1} {
+					_, _ = s.Entry(topic, queueId, rec)
+				}
+				if r = s.Get(topic, queueId, offset, 32, nil); r.NextBeginOffset <= offset {
+					break
+				}
+				offset = r.NextBeginOffset
+			}
+			for _, at := range []int64{0, 1795978466781, 1 << 62} {
+				_ = s.OffsetByTime(topic, queueId, at)
+			}
+			_ = s.EarliestTime(topic, queueId)
+		}
+	}
 }
 
 // storeFiles lists the files of log, queues and index, and the checkpoint.
