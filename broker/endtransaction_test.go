@@ -5,6 +5,7 @@ import (
 	"math/rand"
 	"strconv"
 	"testing"
+	"time"
 
 	"rocketd/broker/topics"
 	"rocketd/compat"
@@ -357,5 +358,35 @@ func TestPowerFailsDuringChecks(t *testing.T) {
 	for len(seen) < open {
 		_, m := checked(t, b.peer)
 		seen[string(m.Body)] = true
+	}
+}
+
+// TestPowerFailsAfterCommit: nobody waits for a commit to be durable, but the half message is (sync flush). Whatever is left of
+// the commit, the message is there, or the producer is asked and commits again.
+func TestPowerFailsAfterCommit(t *testing.T) {
+	rng := rand.New(rand.NewSource(2))
+	for _, percent := range []int{0, 30, 60, 100} {
+		sync := func(c *Config) {
+			soon(c)
+			c.TransactionCheckInterval, c.FlushDiskType = 3_600_000, store.SyncFlush
+		}
+		b := startPathBroker(t, sync)
+		h := b.half("TopicA", 0, tran, "x")
+		check(t, "commit", b.ask(protocol.EndTransaction, h, nil), protocol.Success, "")
+		fs := b.fs.Crash(percent, rng)
+		b.close()
+		b = startPathBrokerOn(t, fs, func(c *Config) { sync(c); c.TransactionCheckInterval = 100 })
+		b.producer(b.peer, "again")
+		remotingtest.Eventually(t, "the message is committed", func() bool {
+			if _, err := b.peer.TryReceive(50 * time.Millisecond); err == nil {
+				at := b.store.MaxOffset(topics.TransHalf, 0) - 1
+				m := b.at(topics.TransHalf, at)
+				commit := b.request(protocol.EndTransaction, end(h, func(h *header.EndTransactionRequest) { h.TranStateTableOffset, h.CommitLogOffset = at, m.PhyOffset }), nil)
+				commit.Flag |= protocol.FlagOneway
+				b.peer.Send(commit)
+			}
+			return b.store.MaxOffset("TopicA", 0) > 0
+		})
+		b.close()
 	}
 }
