@@ -66,7 +66,7 @@ func (x *Index) recover(phyOffset, indexMsgTimestamp int64, timeOf func(int64) i
 	for i := 0; i < len(x.files); i++ {
 		f := x.files[i]
 		last := i == len(x.files)-1
-		if !last && f.header.endTimestamp <= indexMsgTimestamp && f.header.count >= x.indexNum {
+		if !last && f.header.endTimestamp <= indexMsgTimestamp {
 			agrees, err := x.agrees(i, phyOffset)
 			if err != nil {
 				return 0, err
@@ -104,8 +104,8 @@ func readEntry(in io.ReaderAt, at int64, path string) (entry, error) {
 	return decodeEntry(b[:]), nil
 }
 
-// mend is steps 2 and 3 for one file; whole is false when an entry before phyOffset was bad, or when entries lack
-// in a file that should be full.
+// mend is steps 2 and 3 for one file; whole is false when an entry before phyOffset was bad, or when the header knows of
+// more.
 func (x *Index) mend(f *file, phyOffset int64, last bool, timeOf func(int64) int64) (whole bool, err error) {
 	in, err := x.fs.Open(f.path)
 	if err != nil {
@@ -147,7 +147,8 @@ func (x *Index) mend(f *file, phyOffset int64, last bool, timeOf func(int64) int
 	}
 	// The header knows of more, unless it was written after the durable point.
 	lacks := good < f.header.count && f.header.endPhyOffset < phyOffset
-	whole = good == end && (last || end >= x.indexNum) && !lacks
+	// One before the last need not be full: it may have been made again for a missing one (see Borders).
+	whole = good == end && (last || good > 1) && !lacks
 	if good > 1 {
 		if err := x.mendBegin(in, f, timeOf); err != nil {
 			return false, err
