@@ -52,8 +52,8 @@ func (b *Broker) getBrokerConfig(c *remoting.Call, _ *header.Empty) (*protocol.C
 		if next, ok := b.settings.mu.next[kv.Key]; ok {
 			kv.Value = next
 		}
-		if kv.Value == "" {
-			continue // Java's null
+		if kv.Value == "" && kv.Key != "messageStorePlugIn" {
+			continue // Java's null; the plug-in's default alone is an empty text
 		}
 		text.WriteString(kv.Key + "=" + kv.Value + "\n")
 	}

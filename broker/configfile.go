@@ -94,6 +94,10 @@ func (c *Config) complete() {
 	}
 	c.HaListenPort = c.ListenPort + 1
 	c.StorePathRootDir = absolute(c.StorePathRootDir)
+	// As ConsumerFilterManager of 4.9.8: the length follows from the filter, whatever the file says.
+	if b, err := c.bloom(); err == nil {
+		c.BitMapLengthConsumeQueueExt = b.Bits()
+	}
 }
 
 // Effective is the configuration as a broker would run with it: with the name and the addresses that it chooses

@@ -124,6 +124,7 @@ var withoutEffect = strings.Fields(`
 func (c *Config) ignored() []string {
 	usual := make(map[string]string)
 	defaults := DefaultConfig(c.StorePathRootDir)
+	defaults.BitMapLengthConsumeQueueExt = c.BitMapLengthConsumeQueueExt // follows from other keys
 	for _, kv := range defaults.Items() {
 		usual[kv.Key] = kv.Value
 	}
