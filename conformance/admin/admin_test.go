@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,7 +29,7 @@ func TestMqadmin(t *testing.T) {
 		{Name: "broker-a", Cluster: "ClusterOne"},
 		{Name: "broker-b", Cluster: "ClusterTwo", Conf: map[string]string{"autoCreateTopicEnable": "false", "vendorKey": "before"}},
 	}})
-	k := kit{mqadmin: startMqadmin(t, c), target: c, a: c.Brokers[0], b: c.Brokers[1]}
+	k := kit{mqadmin: startMqadmin(t, c, target.Client4, filepath.Join(c.Dir(), "mqadmin")), target: c, a: c.Brokers[0], b: c.Brokers[1]}
 	for _, s := range []struct {
 		name string
 		run  func(*testing.T, kit)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,7 +18,7 @@ import (
 )
 
 const (
-	runDeadline = 5 * time.Minute
+	runDeadline = 12 * time.Minute
 	endMark     = "\x01END"
 )
 
@@ -27,16 +26,17 @@ const (
 type mqadmin struct {
 	stdin io.Writer
 	lines *bufio.Scanner
+	ended bool // the JVM is gone: the tool exits when it cannot read its options
 }
 
-// startMqadmin starts the JVM; it ends with the test.
-func startMqadmin(t *testing.T, c *target.Target) *mqadmin {
+// startMqadmin starts the JVM with the stock tools of that generation; it ends with the test. home is its folder.
+func startMqadmin(t *testing.T, c *target.Target, client, home string) *mqadmin {
 	t.Helper()
 	if os.Getenv("CONFORMANCE_SKIP_JAVA") == "1" {
 		t.Skip("CONFORMANCE_SKIP_JAVA=1: MQADMIN IS NOT TESTED")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), runDeadline)
-	cmd, err := target.Java(ctx, target.Client4, filepath.Join(c.Dir(), "mqadmin"), nil, "rocketd.conformance.Admin", c.Namesrv)
+	cmd, err := target.Java(ctx, client, home, nil, "rocketd.conformance.Admin", c.Namesrv)
 	if err != nil {
 		cancel()
 		t.Fatal(err)
@@ -54,13 +54,15 @@ func startMqadmin(t *testing.T, c *target.Target) *mqadmin {
 		_ = w.CloseWithError(fmt.Errorf("the JVM ended: %v", err))
 		close(exited)
 	}()
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 16<<20) // a printed body is one line
 	t.Cleanup(func() {
 		_ = stdin.Close()
 		cancel()
 		_ = out.Close()
 		<-exited
 	})
-	return &mqadmin{stdin: stdin, lines: bufio.NewScanner(out)}
+	return &mqadmin{stdin: stdin, lines: lines}
 }
 
 // run runs one subcommand and returns what it prints.
@@ -79,6 +81,7 @@ func (m *mqadmin) run(t *testing.T, args ...string) string {
 			b.WriteString(line + "\n")
 		}
 	}
+	m.ended = true
 	t.Fatalf("%v: %v\n%s", args, m.lines.Err(), b.String())
 	return ""
 }

@@ -9,12 +9,26 @@ import org.apache.rocketmq.common.protocol.header.QueryConsumerOffsetRequestHead
 import org.apache.rocketmq.common.protocol.heartbeat.MessageModel;
 import org.apache.rocketmq.common.subscription.SubscriptionGroupConfig;
 import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
+import org.apache.rocketmq.tools.command.MQAdminStartup;
 
 /** What the cases need to say differently to a 4.9 client. */
 final class OnlyHere {
     static final boolean CLIENT5 = false;
 
     private OnlyHere() {
+    }
+
+    /** Reaches what the tool keeps to itself: its list of subcommands, to which main0 adds them all each time. */
+    private static final class Tool extends MQAdminStartup {
+        static void run(String[] args) {
+            subCommandList.clear();
+            main0(args, null);
+        }
+    }
+
+    /** Runs one mqadmin subcommand, which prints to System.out. */
+    static void mqadmin(String[] args) {
+        Tool.run(args);
     }
 
     static void broadcasting(DefaultMQPushConsumer c) {

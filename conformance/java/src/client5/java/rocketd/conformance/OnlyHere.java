@@ -10,12 +10,26 @@ import org.apache.rocketmq.remoting.protocol.header.QueryConsumerOffsetRequestHe
 import org.apache.rocketmq.remoting.protocol.heartbeat.MessageModel;
 import org.apache.rocketmq.remoting.protocol.subscription.SubscriptionGroupConfig;
 import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
+import org.apache.rocketmq.tools.command.MQAdminStartup;
 
 /** What the cases need to say differently to a 5.x client. */
 final class OnlyHere {
     static final boolean CLIENT5 = true;
 
     private OnlyHere() {
+    }
+
+    /** Reaches what the tool keeps to itself: its list of subcommands, to which main0 adds them all each time. */
+    private static final class Tool extends MQAdminStartup {
+        static void run(String[] args) {
+            SUB_COMMANDS.clear();
+            main0(args, null);
+        }
+    }
+
+    /** Runs one mqadmin subcommand, which prints to System.out. */
+    static void mqadmin(String[] args) {
+        Tool.run(args);
     }
 
     static void broadcasting(DefaultMQPushConsumer c) {
