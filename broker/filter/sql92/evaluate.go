@@ -112,7 +112,7 @@ func lookUp(properties, key string) (text string, there bool) {
 		if end < 0 {
 			end = len(properties) - pos
 		}
-		if end > len(key) && properties[pos:pos+len(key)] == key {
+		if end > len(key) && properties[pos] == key[0] && properties[pos:pos+len(key)] == key {
 			text, there = properties[pos+len(key):pos+end], true // of several the last counts
 		}
 		pos += end + 1
