@@ -77,11 +77,14 @@ type jarSet struct {
 var jarSets sync.Map // set name → func() (jarSet, error)
 
 // jars returns a set of jars, which Maven fetches and compiles when the pom or a source file has changed: "server"
-// (4.9.7), Client4 or Client5 (with the compiled cases).
+// (4.9.7), "server5" (5.3.3), Client4 or Client5 (with the compiled cases).
 func jars(set string) (jarSet, error) {
 	f, _ := jarSets.LoadOrStore(set, sync.OnceValues(func() (jarSet, error) { return fetch(set) }))
 	return f.(func() (jarSet, error))()
 }
+
+// serverSet tells whether a set is that of official servers: jars alone, nothing to compile.
+func serverSet(set string) bool { return set == "server" || set == "server5" }
 
 // fetch fills <cache>/<set>/lib-<digest of the pom> and <cache>/<set>/build-<digest of pom and sources>. Nothing that is
 // there is changed: another test process may be using it.
@@ -91,14 +94,14 @@ func fetch(set string) (jarSet, error) {
 		return jarSet{}, err
 	}
 	project := filepath.Join(dir, "conformance", "java")
-	if set == "server" {
-		project = filepath.Join(project, "server")
+	if serverSet(set) {
+		project = filepath.Join(project, set)
 	}
 	pomDigest, err := digestOf(project, true)
 	if err != nil {
 		return jarSet{}, err
 	}
-	digest, err := digestOf(project, set == "server")
+	digest, err := digestOf(project, serverSet(set))
 	if err != nil {
 		return jarSet{}, err
 	}
@@ -127,7 +130,7 @@ func fetch(set string) (jarSet, error) {
 	err = produce(js.lib, func(tmp string) error {
 		return maven(append(base, "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+tmp))
 	})
-	if err != nil || set == "server" {
+	if err != nil || serverSet(set) {
 		return js, err
 	}
 	build := filepath.Join(out, "build-"+digest)

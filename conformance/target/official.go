@@ -23,8 +23,12 @@ var officialClass = map[string]string{
 
 // officialCommand is a JVM with flags of the case's own and the official start-up class. dir becomes ROCKETMQ_HOME
 // (where it reads its logback configuration) and user.home (where it would keep its logs).
-func officialCommand(role, dir string, jvm, args []string) (*exec.Cmd, error) {
-	js, err := jars("server")
+func officialCommand(kind Kind, role, dir string, jvm, args []string) (*exec.Cmd, error) {
+	set := "server"
+	if kind == Official5 {
+		set = "server5"
+	}
+	js, err := jars(set)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +40,8 @@ func officialCommand(role, dir string, jvm, args []string) (*exec.Cmd, error) {
 	if err := os.MkdirAll(conf, 0o755); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(conf, "logback_"+role+".xml"), []byte(logback), 0o644); err != nil {
+	file := filepath.Join(conf, "logback_"+role+".xml")
+	if err := os.WriteFile(file, []byte(logback), 0o644); err != nil {
 		return nil, err
 	}
 	heap := "256m"
@@ -44,7 +49,8 @@ func officialCommand(role, dir string, jvm, args []string) (*exec.Cmd, error) {
 		heap = "768m"
 	}
 	java := append(flags, "-Xms64m", "-Xmx"+heap, "-XX:MaxDirectMemorySize=1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Duser.home="+dir, "-Djava.io.tmpdir="+dir, "-Drocketmq.broker.diskSpaceWarningLevelRatio=0.99")
+		"-Duser.home="+dir, "-Djava.io.tmpdir="+dir, "-Drocketmq.broker.diskSpaceWarningLevelRatio=0.99",
+		"-Drmq.logback.configurationFile="+file) // 5.x has its own logback, which looks nowhere else
 	java = append(java, jvm...)
 	java = append(java, "-cp", filepath.Join(js.lib, "*"), officialClass[role])
 	return exec.Command("java", append(java, args...)...), nil

@@ -96,8 +96,8 @@ func (p *process) launch() error {
 	}
 	var cmd *exec.Cmd
 	var err error
-	if p.kind == Official {
-		cmd, err = officialCommand(p.role, p.dir, p.jvm, p.args)
+	if p.kind.official() {
+		cmd, err = officialCommand(p.kind, p.role, p.dir, p.jvm, p.args)
 	} else {
 		cmd, err = rocketdCommand(p.role, p.args)
 	}

@@ -1,5 +1,5 @@
 // Package target starts the server that the conformance cases are run against: rocketd, built from this
-// tree, or the official RocketMQ 4.9.7, fetched from Maven Central. Both get the same configuration keys, so
+// tree, or the official RocketMQ 4.9.7 (5.3.3 for what 4.9 does not have), fetched from Maven Central. Both get the same configuration keys, so
 // a case cannot know which of the two it speaks to; a case that fails against the official server is wrong.
 //
 //	CONFORMANCE_TARGET   rocketd (default) or official
@@ -23,11 +23,16 @@ import (
 // Kind says which software a target runs.
 type Kind string
 
-// The two kinds of target.
+// The kinds of target.
 const (
 	Rocketd  Kind = "rocketd"
 	Official Kind = "official"
+	// Official5 is the official 5.3.3, for what 4.9 does not have. No case is run against it by CONFORMANCE_TARGET alone:
+	// see Selected5.
+	Official5 Kind = "official5"
 )
+
+func (k Kind) official() bool { return k == Official || k == Official5 }
 
 // Selected is the kind that CONFORMANCE_TARGET names; rocketd when it is empty.
 func Selected() (Kind, error) {
@@ -39,6 +44,15 @@ func Selected() (Kind, error) {
 	default:
 		return "", fmt.Errorf("CONFORMANCE_TARGET is %q, want %q or %q", k, Rocketd, Official)
 	}
+}
+
+// Selected5 is Selected for cases about what only 5.x has: the official server is then 5.3.3.
+func Selected5() (Kind, error) {
+	k, err := Selected()
+	if k == Official {
+		k = Official5
+	}
+	return k, err
 }
 
 // Options describe a cluster. The zero value is one name server and one broker "broker-a" in "DefaultCluster".
@@ -201,7 +215,7 @@ func (t *Target) Close() error {
 }
 
 func (t *Target) end(p *process) error {
-	if p.kind == Official {
+	if p.kind.official() {
 		return p.kill()
 	}
 	return p.stop()
