@@ -20,7 +20,9 @@ func (i *Item) Add(times, nums, size int64) {
 	if i == nil { // beyond the limit
 		return
 	}
-	i.times.Add(times)
+	if times != 0 { // an addition of nothing costs as much, when others add
+		i.times.Add(times)
+	}
 	i.nums.Add(nums)
 	if size != 0 {
 		i.size.Add(size)
