@@ -72,9 +72,9 @@ var bodies = map[int][]byte{
 // oneway is the case that wants no answer, and gets none, however wrong it is.
 const oneway = "no header, oneway"
 
-// badCase is one request to one of the two servers.
+// badCase is one request to one of the servers.
 type badCase struct {
-	server string // "broker" or "namesrv"
+	server string // "broker", "namesrv" or "fast", the broker's other port
 	code   int
 	name   string
 	frame  func() *wire.Frame
@@ -90,10 +90,15 @@ func cases() (all []badCase) {
 	for _, of := range []struct {
 		server string
 		plans  map[protocol.RequestCode]*protocol.Plan
-	}{{"namesrv", namesrv.Headers()}, {"broker", brokers()}} {
+	}{{"namesrv", namesrv.Headers()}, {"broker", brokers()}, {"fast", brokers()}} {
 		for _, code := range slices.Sorted(maps.Keys(of.plans)) {
 			m := maker{server: of.server, code: int(code), fields: of.plans[code].Fields()}
-			m.make()
+			if of.server == "fast" { // the same handlers: only whether they are there is a question
+				m.add("right", func(*wire.Frame) {})
+				m.add("no header", func(f *wire.Frame) { f.Ext = nil })
+			} else {
+				m.make()
+			}
 			all = append(all, m.cases...)
 		}
 	}
