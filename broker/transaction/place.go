@@ -30,7 +30,7 @@ func (c *Checks) load() {
 		if !same && ok {
 			c.published[i] = offset
 		} else if !same {
-			c.published[i] = -1
+			c.published[i] = at[i] // as in 4.9.8 nothing is told before it moves
 		}
 	}
 	if same {
