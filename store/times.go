@@ -1,6 +1,9 @@
 package store
 
 import (
+	"slices"
+	"sync"
+
 	"rocketd/protocol/message"
 	"rocketd/store/consumequeue"
 )
@@ -27,6 +30,21 @@ type Entry = consumequeue.Entry
 // Unit is one unit of consumequeue_ext.
 type Unit = consumequeue.Unit
 
+// unitReaders are readers of single units.
+var unitReaders = sync.Pool{New: func() any { return new(consumequeue.UnitReader) }}
+
+// readUnit calls found with the unit at an address, whose bit map is valid during the call only; false when there is none.
+func readUnit(q *consumequeue.Queue, address int64, found func(u Unit)) bool {
+	r := unitReaders.Get().(*consumequeue.UnitReader)
+	r.Reset() // units may have gone since
+	u, ok := r.Read(q, address)
+	if ok {
+		found(u)
+	}
+	unitReaders.Put(r)
+	return ok
+}
+
 // Entry is the consume-queue entry at a queue offset. Its tagsCode is that of its unit, if it leads to one; when that can't
 // be read, the tagsCode of a delayed message is calculated again (ScheduleMessageService of 4.9.8), others stay addresses.
 func (s *Store) Entry(topic string, queueId int32, offset int64) (e Entry, ok bool) {
@@ -35,10 +53,9 @@ func (s *Store) Entry(topic string, queueId int32, offset int64) (e Entry, ok bo
 		return Entry{}, false
 	}
 	if e, ok = q.Entry(offset); ok && e.IsExtAddress() {
-		var r consumequeue.UnitReader
-		if u, there := r.Read(q, e.TagsCode); there {
-			e.TagsCode = u.TagsCode
-		} else if topic == message.TopicSchedule {
+		address := e.TagsCode
+		there := readUnit(q, address, func(u Unit) { e.TagsCode = u.TagsCode })
+		if !there && topic == message.TopicSchedule {
 			e.TagsCode = s.o.DeliverTime(int(queueId)+1, s.storeTime(e.PhyOffset))
 		}
 	}
@@ -48,8 +65,10 @@ func (s *Store) Entry(topic string, queueId int32, offset int64) (e Entry, ok bo
 // Unit is the unit to which a tagsCode that is an address leads (Entry.IsExtAddress); ok is false when there is none.
 func (s *Store) Unit(topic string, queueId int32, address int64) (u Unit, ok bool) {
 	if q := s.queues.Find(topic, queueId); q != nil {
-		var r consumequeue.UnitReader
-		u, ok = r.Read(q, address)
+		ok = readUnit(q, address, func(found Unit) {
+			u = found
+			u.BitMap = slices.Clone(u.BitMap)
+		})
 	}
 	return u, ok
 }
