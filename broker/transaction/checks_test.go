@@ -111,7 +111,7 @@ func TestLateEnd(t *testing.T) {
 // not wait.
 func TestImmune(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fixture) {
-		f.s.CheckMax = 2
+		f.s.CheckMax, f.s.Reserved = 2, 2*time.Hour
 		f.run()
 		f.half("immune", "CHECK_IMMUNITY_TIME_IN_SECONDS=600")
 		ended := f.half("ended", "CHECK_IMMUNITY_TIME_IN_SECONDS=600")
@@ -139,7 +139,7 @@ func TestImmune(t *testing.T) {
 		if given := f.store.all(message.TopicTransCheckMaxTime); len(given) != 5 {
 			t.Errorf("given up: %d", len(given))
 		}
-		f.pass(73 * time.Hour) // nothing is kept open for ever
+		f.pass(3 * time.Hour) // nothing is kept open for ever
 		if given := f.store.all(message.TopicTransCheckMaxTime); len(given) != 6 || string(given[5].Body) != "huge" {
 			t.Errorf("given up at last: %d", len(given))
 		}

@@ -133,16 +133,17 @@ type fataler interface {
 
 // fixture is checks on a fake store, in a bubble of synctest.
 type fixture struct {
+	mu     sync.Mutex // taken by what the checks call; the test changes the rest between two calls of pass
 	tb     fataler
 	store  *fakeStore
 	places map[string]int64
-	set    int
 	s      Settings
 	master bool
 	topics map[string]bool
 	checks *Checks
 	asked  []asked
 	busy   int
+	passed int
 	start  time.Time
 	now    func() time.Time
 	log    io.Writer
@@ -163,12 +164,23 @@ func (f *fixture) run() {
 
 // open makes them.
 func (f *fixture) open() {
-	f.checks = New(Options{Store: f.store, Clock: f.now, Log: slog.New(slog.NewTextHandler(f.log, nil)),
-		Settings: func() Settings { return f.s }, Master: func() bool { return f.master },
-		Place:    func(topic string) (int64, bool) { o, ok := f.places[topic]; return o, ok },
-		SetPlace: func(topic string, o int64) { f.places[topic] = o; f.set++ },
-		Topic:    func(name string) { f.topics[name] = true },
+	locked := func() func() {
+		f.mu.Lock()
+		return f.mu.Unlock
+	}
+	f.checks = New(Options{
+		Store: f.store, Clock: f.now, Log: slog.New(slog.NewTextHandler(f.log, nil)),
+		Settings: func() Settings { defer locked()(); return f.s },
+		Master:   func() bool { defer locked()(); return f.master },
+		Place: func(topic string) (int64, bool) {
+			defer locked()()
+			o, ok := f.places[topic]
+			return o, ok
+		},
+		SetPlace: func(topic string, o int64) { defer locked()(); f.places[topic] = o },
+		Topic:    func(name string) { defer locked()(); f.topics[name] = true },
 		Ask: func(group string, h *header.CheckTransactionStateRequest, body []byte) bool {
+			defer locked()()
 			if f.busy > 0 {
 				f.busy--
 				return true
@@ -179,11 +191,17 @@ func (f *fixture) open() {
 			}
 			f.asked = append(f.asked, asked{f.now().Sub(f.start), group, *h, m})
 			return false
-		}})
+		},
+	})
 }
 
 // pass lets time go by.
 func (f *fixture) pass(d time.Duration) {
+	for _, mu := range []*sync.Mutex{&f.mu, &f.store.mu} { // so that the checks see what the test has changed
+		mu.Lock()
+		f.passed++
+		mu.Unlock()
+	}
 	time.Sleep(d)
 	synctest.Wait()
 }
