@@ -85,7 +85,7 @@ final class AdminClients {
 
     private DefaultMQProducer traced() throws Exception {
         if (traced == null) {
-            traced = new DefaultMQProducer("G-admin-traced", true);
+            traced = new DefaultMQProducer("G-admin-traced", true, null); // of all clients' constructors
             traced.setNamesrvAddr(namesrv);
             traced.setInstanceName("traced");
             traced.setSendMsgTimeout(10000);
