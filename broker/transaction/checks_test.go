@@ -187,6 +187,23 @@ func TestRestart(t *testing.T) {
 	})
 }
 
+// TestImmuneAfterKill: a kill has lost the places, so that a half message and its copies are all read again; an op for the
+// first resolves each of them.
+func TestImmuneAfterKill(t *testing.T) {
+	bubble(t, func(t *testing.T, f *fixture) {
+		f.run()
+		f.half("x", "CHECK_IMMUNITY_TIME_IN_SECONDS=300")
+		f.pass(130 * time.Second) // its copies are 1 and 2
+		f.checks.Close()
+		clear(f.places)
+		f.op(0)
+		f.run()
+		f.pass(10 * time.Minute)
+		f.want("x", f.times("x"), "")
+		f.want("place", f.place(), "3 1")
+	})
+}
+
 // TestSlave: only a master checks, and one that becomes it takes the places as they are then.
 func TestSlave(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fixture) {

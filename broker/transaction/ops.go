@@ -44,10 +44,7 @@ func (c *Checks) readOps() bool {
 		if !found {
 			return true
 		}
-		if newest := c.newest(half); newest >= c.half {
-			half = newest
-			c.resolved.set(half)
-		}
+		half = c.resolve(half)
 		if c.ops.seen == c.ops.place+int64(len(c.ops.list)) && len(c.ops.list) < c.listBound {
 			c.ops.list = append(c.ops.list, half)
 		}
@@ -122,18 +119,24 @@ func (c *Checks) listAgain() bool {
 		if at != c.ops.place+int64(len(c.ops.list)) { // the ops between were deleted
 			c.ops.place, c.ops.list = at, nil
 		}
-		if newest := c.newest(half); newest >= c.half {
-			half = newest
-		}
+		half = c.resolve(half)
 		c.ops.list = append(c.ops.list, half)
 		at, any = at+1, true
 	}
 	return any
 }
 
-// newest follows a half message to its newest copy.
-func (c *Checks) newest(half int64) int64 {
+// resolve notes that a half message has ended, with all its copies, and returns the newest of them. After a kill the
+// places may be old, so that a half message is still in front of them and so are its copies. Where it meets one that has
+// been noted it ends: those behind it have been, too.
+func (c *Checks) resolve(half int64) (newest int64) {
 	for {
+		if half >= c.half {
+			if c.resolved.has(half) {
+				return half
+			}
+			c.resolved.set(half)
+		}
 		next, ok := c.moved[half]
 		if !ok || next <= half {
 			return half

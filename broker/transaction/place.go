@@ -46,6 +46,7 @@ func (c *Checks) load() {
 // findCopies looks through the half messages that wait for copies that say which one they were at first: an op for
 // that one counts for the copy. False: the broker stops.
 func (c *Checks) findCopies() bool {
+	newest := make(map[int64]int64)
 	for at, end := c.half, c.o.Store.MaxOffset(message.TopicTransHalf, 0); at < end; at++ {
 		if at%runCount == 0 && c.stopped() {
 			return false
@@ -60,7 +61,12 @@ func (c *Checks) findCopies() bool {
 		}
 		if text, ok := r.Property(message.PropertyTransactionPreparedQueueOffset); ok {
 			if first, err := strconv.ParseInt(text, 10, 64); err == nil {
-				c.move(first, at)
+				before, ok := newest[first] // each of several copies names the first
+				if !ok {
+					before = first
+				}
+				c.move(before, at)
+				newest[first] = at
 			}
 		}
 	}
