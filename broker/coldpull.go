@@ -2,6 +2,7 @@ package broker
 
 import (
 	"hash/maphash"
+	"runtime"
 	"sync/atomic"
 
 	"rocketd/protocol/header"
@@ -10,12 +11,15 @@ import (
 
 // coldPulls takes pulls of consumers that are far behind off their connection's goroutine: they may wait for the
 // disk, and what else the client sends by that connection may not wait for them. That a pull will be cold is known
-// from the one before, where that left off. At most a fixed number run at once; one more runs on its
+// from the one before, where that left off; and what was stored before the broker was started is taken for cold. At most a fixed number run at once; one more runs on its
 // connection's goroutine, which slows down just that client.
 type coldPulls struct {
 	behind int64 // bytes behind the log's end from which a pull counts as cold
 	seed   maphash.Seed
 	slots  chan struct{}
+	// reads lets fewer of them read at once than there are processors: a goroutine that waits for the disk keeps its
+	// processor until the runtime takes that away, and with all of them kept nobody serves the others.
+	reads chan struct{}
 	// next holds hashes of where cold pulls will go on; a lost one costs one read on the connection's goroutine.
 	next  [1024]atomic.Uint64
 	noted atomic.Bool  // once there was one: before, nothing needs to be looked up
@@ -29,7 +33,8 @@ const (
 )
 
 func newColdPulls() *coldPulls {
-	return &coldPulls{behind: coldBehind, seed: maphash.MakeSeed(), slots: make(chan struct{}, coldWorkers)}
+	return &coldPulls{behind: coldBehind, seed: maphash.MakeSeed(), slots: make(chan struct{}, coldWorkers),
+		reads: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))}
 }
 
 // coldPlace is a place in a queue at which one client reads.
@@ -67,6 +72,8 @@ func (p *coldPulls) run(f func()) bool {
 	p.taken.Add(1)
 	go func() {
 		defer func() { <-p.slots }()
+		p.reads <- struct{}{}
+		defer func() { <-p.reads }()
 		f()
 	}()
 	return true
@@ -82,7 +89,7 @@ func (p *coldPulls) close() {
 // takeCold has a pull that will be cold run elsewhere; false: it runs here.
 func (b *Broker) takeCold(c *remoting.Call, req *header.PullMessageRequest) bool {
 	p := b.path.cold
-	if !p.expects(coldPlace{c.Conn(), req.Topic, req.QueueId, req.QueueOffset}) {
+	if !p.expects(coldPlace{c.Conn(), req.Topic, req.QueueId, req.QueueOffset}) && !b.store.Old(req.Topic, req.QueueId, req.QueueOffset) {
 		return false
 	}
 	return p.run(func() {

@@ -69,3 +69,25 @@ func BenchmarkColdExpects(b *testing.B) {
 		p.expects(coldPlace{nil, "TopicOfUsualLength", 3, 12345})
 	}
 }
+
+// TestColdAfterRestart: the first pull of what an earlier process has stored runs elsewhere too; one of what this process
+// has stored does not.
+func TestColdAfterRestart(t *testing.T) {
+	b := startPathBroker(t, nil)
+	b.send("T", 0, "", "old")
+	remotingtest.Eventually(t, "dispatched", func() bool { return b.store.MaxOffset("T", 0) == 1 })
+	b.close()
+	b = startPathBrokerOn(t, b.fs, nil)
+	b.send("T", 0, "", "new")
+	remotingtest.Eventually(t, "dispatched", func() bool { return b.store.MaxOffset("T", 0) == 2 })
+	for at, want := range []string{"old", "new"} {
+		before := b.path.cold.taken.Load()
+		ms := b.messages(b.ask(protocol.PullMessage, pullHeader("T", 0, int64(at)), nil))
+		if len(ms) == 0 || string(ms[0].Body) != want {
+			t.Fatalf("place %d has %v", at, ms)
+		}
+		if taken := b.path.cold.taken.Load() - before; taken != int64(1-at) {
+			t.Errorf("%s: %d pulls ran elsewhere", want, taken)
+		}
+	}
+}

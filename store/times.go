@@ -24,6 +24,12 @@ func (s *Store) MaxOffset(topic string, queueId int32) int64 {
 	return 0
 }
 
+// Old tells, without a look at the disk, whether the message at a queue offset was stored before this process had the store.
+func (s *Store) Old(topic string, queueId int32, offset int64) bool {
+	q := s.queues.Find(topic, queueId)
+	return q != nil && q.Old(offset)
+}
+
 // Entry is one entry of a consume queue.
 type Entry = consumequeue.Entry
 

@@ -33,6 +33,9 @@ type Queue struct {
 	// next is the queue offset that the next message gets. Owned by the append lock of the commit log.
 	next int64
 
+	// old is the end of what an earlier process has left. Set by ResetOffsets, before others read.
+	old int64
+
 	// Readers. Entries in [min, max) can be read.
 	min, max atomic.Int64
 
@@ -63,6 +66,10 @@ func (q *Queue) QueueId() int32 { return q.queueId }
 // the queue offset behind the last entry.
 func (q *Queue) Min() int64 { return q.min.Load() }
 func (q *Queue) Max() int64 { return q.max.Load() }
+
+// Old tells whether the entry at a queue offset was there when the table was opened: neither it nor its message need be in
+// memory.
+func (q *Queue) Old(offset int64) bool { return offset < q.old }
 
 // MaxPhyOffset is the commit-log offset behind the last message of the queue, 0 when there was none.
 func (q *Queue) MaxPhyOffset() int64 {

@@ -242,6 +242,7 @@ func (t *Table) Untake(topic string, queueId int32, n int) {
 func (t *Table) ResetOffsets() {
 	for _, q := range t.All() {
 		q.next = q.max.Load()
+		q.old = q.next
 	}
 }
 
