@@ -23,6 +23,7 @@ type entry struct {
 	Endpoint      string             `json:"ep"`
 	Conn          int                `json:"conn"`
 	Event         string             `json:"event"`
+	Step          string             `json:"step"` // of a scenario
 	Dir           string             `json:"dir"`
 	Kind          string             `json:"kind"`
 	ReqCode       *int               `json:"reqCode"`

@@ -17,43 +17,97 @@ import (
 // pulls. A difference is real when it is there every time.
 const attempts = 3
 
+// awaited are the recordings whose answers rocketd does not give yet, with the reason. One that is the same fails.
+var awaited = map[string]string{
+	"java-acl": accessControl, "java5-acl": accessControl, "go-acl": accessControl, "mqadmin-acl": accessControl,
+	"java-reqreply": requestReply, "java-binary-reqreply": requestReply, "java5-reqreply": requestReply, "go-reqreply": requestReply,
+}
+
+// awaitedCodes are single requests of other recordings that wait for the same.
+var awaitedCodes = map[string]map[int]string{"mqadmin": {50: accessControl}}
+
+const (
+	accessControl = "a broker does not start with aclEnable=true"
+	requestReply  = "codes 324 and 325 are not served"
+)
+
+// recordedConf is what the recorded broker was configured with.
+func recordedConf() map[string]string {
+	return map[string]string{
+		"autoCreateTopicEnable": "true", "traceTopicEnable": "true", "enablePropertyFilter": "true",
+		"transactionTimeOut": "3000", "transactionCheckInterval": "5000",
+	}
+}
+
+func recordedCluster(t *testing.T) map[string]string {
+	c := target.Start(t, target.Options{Brokers: []target.BrokerOptions{{Name: "oracle-a", Cluster: "OracleCluster", Conf: recordedConf()}}})
+	b := c.Brokers[0]
+	return map[string]string{"namesrv": c.Namesrv, "broker": b.Addr, "broker-vip": fmt.Sprintf("127.0.0.1:%d", b.Port()-2)}
+}
+
 // Stock clients' sessions with the official servers are replayed; each answer must be the recorded one.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	names, err := recordingNames()
-	if err != nil || len(names) < 40 {
+	if err != nil || len(names) < 80 {
 		t.Fatalf("%d recordings, %v", len(names), err)
 	}
+	shared := recordedCluster(t)
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			addrs := map[string]string{"namesrv": namesrv(), "broker": broker(), "broker-vip": fastPort()}
-			if name == "broker-namesrv" {
+			cluster := func() map[string]string { return shared }
+			switch {
+			case name == "broker-namesrv":
 				// Here brokers register that do not exist: not beside the real ones.
-				other := target.Start(t, target.Options{})
-				addrs = map[string]string{"namesrv": other.Namesrv}
+				cluster = func() map[string]string {
+					return map[string]string{"namesrv": target.Start(t, target.Options{}).Namesrv}
+				}
+			case name == "mqadmin":
+				// It changes brokers and name servers, and lists all that they hold.
+				cluster = func() map[string]string { return recordedCluster(t) }
 			}
-			replayRecording(t, name, addrs)
+			replayRecording(t, name, cluster)
 		})
 	}
 }
 
-func replayRecording(t *testing.T, name string, addrs map[string]string) {
+func replayRecording(t *testing.T, name string, cluster func() map[string]string) {
 	entries, err := loadRecording(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	why := awaited[name]
+	if server.Kind != target.Rocketd {
+		why = ""
+	}
+	if why == accessControl {
+		needsAccessControl(t)
+		return
+	}
 	var real []difference
 	for attempt := 1; attempt <= attempts; attempt++ {
-		r := newReplay(addrs, attempt)
-		if addrs["broker"] == "" {
+		r := newReplay(cluster(), attempt)
+		switch name {
+		case "broker-namesrv":
 			r.pause = 100 * time.Millisecond // a broker's heartbeats need no patience
+		case "mqadmin":
+			r.pause = time.Millisecond // 150 JVMs were started one after the other
+			r.suffix, r.hurried = "", true
 		}
 		if err := r.run(entries); err != nil {
 			t.Fatal(err)
 		}
 		if r.compared == 0 {
 			t.Fatal("nothing was compared")
+		}
+		r.dropAwaited(t, name)
+		if why != "" {
+			if len(r.diffs) == 0 {
+				t.Errorf("all answers are the recorded ones now, which was awaited: %s", why)
+			}
+			t.Logf("awaited: %s", why)
+			return
 		}
 		if attempt == 1 {
 			real = r.diffs
@@ -80,5 +134,26 @@ func replayRecording(t *testing.T, name string, addrs map[string]string) {
 	}
 	for _, d := range real {
 		t.Errorf("line %d: %s: %s", d.line, d.what, d.how)
+	}
+}
+
+// needsAccessControl holds while no broker starts that checks access.
+func needsAccessControl(t *testing.T) {
+	c, err := target.StartMain(target.Options{Brokers: []target.BrokerOptions{{Conf: map[string]string{"aclEnable": "true"}}}})
+	if err == nil {
+		_ = c.Close()
+		t.Errorf("a broker starts with aclEnable=true now: replay the recording against it")
+	}
+	t.Logf("awaited: %s (%.200v)", accessControl, err)
+}
+
+// dropAwaited takes out the differences of requests that are not served yet. There must be some.
+func (r *replay) dropAwaited(t *testing.T, name string) {
+	for code, why := range awaitedCodes[name] {
+		before := len(r.diffs)
+		r.diffs = slices.DeleteFunc(r.diffs, func(d difference) bool { return strings.HasPrefix(d.what, fmt.Sprintf("request %d: ", code)) })
+		if len(r.diffs) == before && server.Kind == target.Rocketd {
+			t.Errorf("request %d is answered as recorded now, which was awaited: %s", code, why)
+		}
 	}
 }

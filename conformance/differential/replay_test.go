@@ -32,22 +32,27 @@ const (
 //   - message ids and log offsets that were answered, by those that this server answered;
 //   - times that a request asks about, by the same distance from now.
 type replay struct {
-	addrs  map[string]string // endpoint → this server's address
-	pause  time.Duration     // the longest pause that is kept
-	suffix string            // of names; "" = they are kept
+	addrs   map[string]string // endpoint → this server's address
+	pause   time.Duration     // the longest pause that is kept
+	suffix  string            // of names; "" = they are kept
+	hurried bool              // replayed without the recorded pauses
 
-	answers  map[*entry]*entry // request → recorded answer
-	shift    int64             // ms from then to now
-	conns    map[connKey]*wire.Conn
-	pending  map[requestKey]sentRequest
-	ids      map[string]string // recorded message id → this server's
-	offsets  map[string]string // recorded log offset → this server's
-	hosts    map[string]string // recorded address → this server's
-	commits  map[string]string // queue of a group → the offset that a oneway committed last
-	fresh    map[queue]int64   // queue → the end that it reaches when all answered sends are dispatched
-	notices  map[connKey]notices
-	compared int
-	diffs    []difference
+	answers map[*entry]*entry // request → recorded answer
+	shift   int64             // ms from then to now
+	conns   map[connKey]*wire.Conn
+	pending map[requestKey]sentRequest
+	ids     map[string]string // recorded message id → this server's
+	offsets map[string]string // recorded log offset → this server's
+	// recorded offset in the half messages' queue → this server's
+	halfOffsets map[string]string
+	hosts       map[string]string // recorded address → this server's
+	back        *callbacks        // what the client says to the server's requests
+	commits     map[string]string // queue of a group → the offset that a oneway committed last
+	fresh       map[queue]int64   // queue → the end that it reaches when all answered sends are dispatched
+	notices     map[connKey]notices
+	compared    int
+	asked       int // the code of the request whose answer is compared
+	diffs       []difference
 }
 
 type connKey struct {
@@ -83,11 +88,11 @@ type difference struct {
 func (d difference) key() string { return fmt.Sprintf("%d %s", d.line, d.what) }
 
 // recordedNames finds the topics and groups of a recording by their beginnings.
-var recordedNames = regexp.MustCompile(`\b(J4|JB|Go|no-such-topic|no-such-group)\b`)
+var recordedNames = regexp.MustCompile(`\b(J4|J5|JB|Go|no-such-topic|no-such-group)\b`)
 
 func newReplay(addrs map[string]string, attempt int) *replay {
 	r := &replay{addrs: addrs, pause: longestPause, conns: map[connKey]*wire.Conn{}, pending: map[requestKey]sentRequest{},
-		ids: map[string]string{}, offsets: map[string]string{}, commits: map[string]string{}, fresh: map[queue]int64{}, notices: map[connKey]notices{}}
+		ids: map[string]string{}, offsets: map[string]string{}, halfOffsets: map[string]string{}, commits: map[string]string{}, fresh: map[queue]int64{}, notices: map[connKey]notices{}}
 	if attempt > 1 {
 		r.suffix = "again" + strconv.Itoa(attempt)
 	}
@@ -113,6 +118,10 @@ func (r *replay) run(entries []*entry) error {
 	}()
 	r.hosts = recordedAddresses(entries, r.addrs)
 	r.answers = answersOf(entries)
+	var err error
+	if r.back, err = callbacksOf(entries); err != nil {
+		return err
+	}
 	var last int64
 	for _, e := range entries {
 		key := connKey{e.Endpoint, e.Conn}
@@ -140,6 +149,9 @@ func (r *replay) run(entries []*entry) error {
 				return err
 			}
 			r.noticesOf(key).recorded[r.notice(f)]++
+			if f.Code == checkTransactionState {
+				r.learnCheck(key, f)
+			}
 		}
 	}
 	for key := range r.conns {
@@ -152,7 +164,7 @@ func (r *replay) send(key connKey, e *entry) error {
 	c := r.conns[key]
 	if c == nil {
 		var err error
-		if c, err = wire.Dial(r.addrs[e.Endpoint], nil); err != nil {
+		if c, err = wire.Dial(r.addrs[e.Endpoint], func(f *wire.Frame) *wire.Frame { return r.back.next(f.Code) }); err != nil {
 			return err
 		}
 		r.conns[key] = c
@@ -167,6 +179,12 @@ func (r *replay) send(key connKey, e *entry) error {
 	}
 	if a := r.answers[e]; a != nil && a.Code == 19 && a.T-e.T > longestHold.Milliseconds() {
 		f.Set("suspendTimeoutMillis", "1000")
+		if r.hurried { // a held pull is looked at every five seconds: do not hold it at all
+			const suspend = 2
+			if flag, err := strconv.Atoi(f.Ext["sysFlag"]); err == nil {
+				f.Set("sysFlag", strconv.Itoa(flag&^suspend))
+			}
+		}
 	}
 	if e.Kind == "oneway" && f.Code == 15 {
 		r.commits[queueOfGroup(f)] = f.Ext["commitOffset"]
@@ -188,21 +206,30 @@ var timeFields = map[int]map[string]int64{
 	12: {"beginTimestamp": 0, "endTimestamp": time.Hour.Milliseconds()},
 }
 
+// placeFields are the fields, by request code, that hold a place in the commit log.
+var placeFields = map[int]string{33: "offset", 36: "offset", 37: "commitLogOffset"}
+
 const dayOfRecording = 24 * 60 * 60 * 1000
 
 func (r *replay) adapt(f *wire.Frame) {
 	for k, v := range f.Ext {
+		if r.hurried && f.Code == 12 && k == "beginTimestamp" {
+			f.Ext[k] = "0" // the message is sent sooner than it was
+			continue
+		}
 		if more, ok := timeFields[f.Code][k]; ok {
 			if t, err := strconv.ParseInt(v, 10, 64); err == nil && abs(t+r.shift-time.Now().UnixMilli()) < dayOfRecording {
 				f.Ext[k] = strconv.FormatInt(t+r.shift+more, 10)
 			}
 			continue
 		}
-		if f.Code == 33 || f.Code == 36 { // offset is a place in the commit log
-			if k == "offset" && r.offsets[v] != "" {
-				f.Ext[k] = r.offsets[v]
-				continue
-			}
+		if place := placeFields[f.Code]; place == k && r.offsets[v] != "" {
+			f.Ext[k] = r.offsets[v]
+			continue
+		}
+		if k == "tranStateTableOffset" && r.halfOffsets[v] != "" {
+			f.Ext[k] = r.halfOffsets[v]
+			continue
 		}
 		if now := r.ids[v]; now != "" {
 			v = now
@@ -244,7 +271,7 @@ func (r *replay) await(key connKey, e *entry) {
 	r.compared++
 	took := time.Duration(e.T-s.e.T) * time.Millisecond
 	limit := beyond + took*3/2
-	outdated := s.request.Code == 11 && e.Code == 25
+	outdated := s.request.Code == 11 && (e.Code == 25 || e.Code == 27)
 	if outdated {
 		limit = silence
 	}
@@ -263,6 +290,9 @@ func (r *replay) await(key connKey, e *entry) {
 			return
 		}
 		r.learn(want, live)
+		if isHalf(s.request) {
+			r.halfOffsets[want.Ext["queueOffset"]] = live.Ext["queueOffset"]
+		}
 		r.sent(s.request, live)
 		r.compare(s, want, live)
 	}
@@ -270,7 +300,7 @@ func (r *replay) await(key connKey, e *entry) {
 
 // sent notes where an answered send went.
 func (r *replay) sent(request, live *wire.Frame) {
-	if live.Code != 0 || !among("10 310 320", itoa(request.Code)) || isDelayed(request) {
+	if live.Code != 0 || !among("10 310 320", itoa(request.Code)) || isDelayed(request) || isHalf(request) {
 		return
 	}
 	topic := request.Ext["b"] + request.Ext["topic"]
@@ -285,6 +315,10 @@ func (r *replay) sent(request, live *wire.Frame) {
 
 func isDelayed(send *wire.Frame) bool {
 	return strings.Contains(send.Ext["i"]+send.Ext["properties"], "DELAY\x01")
+}
+
+func isHalf(send *wire.Frame) bool {
+	return strings.Contains(send.Ext["i"]+send.Ext["properties"], "TRAN_MSG\x01true")
 }
 
 // awaitDispatch waits until consumers can see what was sent. A client takes longer to start than a replay, and so the
@@ -388,10 +422,6 @@ func (r *replay) noticesOf(key connKey) notices {
 		r.notices[key] = n
 	}
 	return n
-}
-
-func (r *replay) notice(f *wire.Frame) string {
-	return r.local(fmt.Sprintf("%d oneway=%v %q", f.Code, f.IsOneway(), f.Ext))
 }
 
 // hangUp closes a connection as the recorded client did and holds the server's calls against the recorded ones: each
