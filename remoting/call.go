@@ -116,10 +116,15 @@ func (c *Call) finish(cmd *Command, err error) {
 
 // caught answers a call whose handler panicked.
 func (c *Call) caught(reason any) {
+	c.panicked(reason)
+	c.ReplyError(panicError(reason))
+}
+
+// panicked counts a panic and tells the log.
+func (c *Call) panicked(reason any) {
 	c.conn.owner.stats.panics.Add(1)
 	c.conn.owner.log.Error("handler panic", "code", protocol.RequestCode(c.command.Code).String(),
 		"remote", c.conn.remote, "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
-	c.ReplyError(panicError(reason))
 }
 
 func panicError(reason any) error { return fmt.Errorf("internal error: %v", reason) }

@@ -16,6 +16,7 @@ type Mux struct {
 	near    [512]*route          // by code: all official ones are below
 	far     map[int32]*route     // the others
 	unknown func(*Call) *Command // answers requests without a route; nil = silence
+	guards  []func(*Call) error  // what a request must pass before its route
 }
 
 // route is how requests of one code are served.
@@ -45,9 +46,34 @@ func NewMux(unknown func(*Call) *Command) *Mux {
 	return &Mux{far: map[int32]*route{}, unknown: unknown}
 }
 
-// Without returns a Mux with the same routes but for the given codes: the fast port has no pull.
+// Guard has every request pass check before its route sees it, one without a route before its answer: an error is the
+// answer, by the rule of Handle. Checks run in the order in which they were added, on the connection's goroutine; they may
+// not wait. One that panics refuses.
+func (m *Mux) Guard(check func(*Call) error) { m.guards = append(m.guards, check) }
+
+// pass asks the guards.
+func (m *Mux) pass(c *Call) (err error) {
+	if m == nil || len(m.guards) == 0 {
+		return nil
+	}
+	defer func() {
+		if reason := recover(); reason != nil {
+			c.panicked(reason)
+			err = panicError(reason)
+		}
+	}()
+	for _, check := range m.guards {
+		if err := check(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Without returns a Mux with the same guards, and the same routes but for the given codes: the fast port has no pull.
 func (m *Mux) Without(codes ...protocol.RequestCode) *Mux {
 	w := NewMux(m.unknown)
+	w.guards = slices.Clone(m.guards)
 	m.each(func(r *route) {
 		if !slices.Contains(codes, r.code) {
 			w.add(r)

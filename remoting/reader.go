@@ -239,6 +239,12 @@ func (c *Conn) dispatch(cmd *Command, size int64) {
 	if cmd.IsOneway() {
 		call.state.Store(callAnswered)
 	}
+	if err := c.owner.mux.pass(call); err != nil {
+		c.endBatch() // answers keep the order of their requests
+		call.run = c.run
+		call.ReplyError(err)
+		return
+	}
 	switch {
 	case r == nil:
 		c.endBatch()
