@@ -187,7 +187,7 @@ func (b *Broker) answerPull(c *remoting.Call, req *header.PullMessageRequest, p 
 	}
 	a := c.Answer(code, statusNames[got.Status], h)
 	if code == protocol.Success {
-		a.Body = got.Body
+		a.Body, a.Recycle = got.Body, store.RecycleBody
 	}
 	if code == protocol.PullOffsetMoved {
 		b.log.Warn("pull offset corrected", "group", req.ConsumerGroup, "topic", req.Topic, "queueId", req.QueueId,

@@ -50,6 +50,9 @@ type Command struct {
 	HasFields bool // decoded: the header had extFields (perhaps empty)
 	Header    any
 	Body      []byte
+	// Recycle, of an answer that is given to one call only, takes Body back when its bytes are in the connection's
+	// write queue. nil: Body is left to the collector.
+	Recycle func(body []byte)
 }
 
 // IsResponse tells whether c answers a request.

@@ -85,6 +85,11 @@ func appendFrame(dst []byte, cmd *Command) (out []byte, err error) {
 func (c *Conn) answer(call *Call, cmd *Command) {
 	req := &call.command
 	c.enqueue(cmd, call.run, req.Opaque, cmd.Flag|protocol.FlagResponse, req.Serialize)
+	if recycle := cmd.Recycle; recycle != nil {
+		body := cmd.Body
+		cmd.Body, cmd.Recycle = nil, nil
+		recycle(body)
+	}
 }
 
 // enqueue appends a frame and sees to it that it is flushed: by the run in progress when the frame

@@ -53,7 +53,7 @@ type GetResult struct {
 	NextBeginOffset int64
 	MinOffset       int64
 	MaxOffset       int64
-	Body            []byte // the records, back to back; the caller's
+	Body            []byte // the records, back to back; the caller's, who may give it to RecycleBody
 	Count           int
 	SuggestSlave    bool  // the reader is further behind than accessMessageInMemoryMaxRatio of memory
 	BehindBytes     int64 // from the last entry looked at to the log's end
@@ -237,7 +237,7 @@ func (g *get) full(bytes, count int, e consumequeue.Entry) bool {
 func (g *get) readRecords(chosen []consumequeue.Entry, bytes int) (all bool) {
 	r := &g.result
 	if r.Body == nil {
-		r.Body = make([]byte, 0, bytes)
+		r.Body = newBody(bytes)
 	}
 	all = true
 	for len(chosen) > 0 {
