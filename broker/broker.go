@@ -180,7 +180,7 @@ func (b *Broker) open() error {
 	if err := b.openTables(cfg); err != nil {
 		return err
 	}
-	if crashed {
+	if b.path.pop.crashed = crashed; crashed {
 		b.limitOffsets()
 	}
 	b.mux = remoting.NewMux(b.refuse)
@@ -222,6 +222,9 @@ func (b *Broker) openTables(cfg *Config) (err error) {
 	}
 	b.offsets, err = offsets.Open(offsets.Options{Path: at("consumerOffset.json"), Files: b.files, Log: b.log})
 	if err != nil {
+		return err
+	}
+	if err := b.openPopTables(cfg); err != nil {
 		return err
 	}
 	bloom, err := cfg.bloom()

@@ -17,6 +17,7 @@ type Config struct {
 	store.Config
 	remoting.ServerConfig
 	remoting.ClientConfig
+	PopConfig
 
 	// Who this broker is and where it is found.
 
@@ -165,6 +166,7 @@ func DefaultConfig(storeRoot string) Config {
 		Config:       store.DefaultConfig(storeRoot),
 		ServerConfig: remoting.DefaultServerConfig(),
 		ClientConfig: remoting.DefaultClientConfig(),
+		PopConfig:    defaultPopConfig(),
 
 		BrokerClusterName: "DefaultCluster",
 		BrokerPermission:  6,

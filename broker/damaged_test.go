@@ -38,7 +38,7 @@ func TestDamagedTables(t *testing.T) {
 	if err := b.startPath(); err != nil { // opens delayOffset.json
 		t.Fatal(err)
 	}
-	b.path.held.Close()
+	b.answerHeld(t.Context())
 	if err := b.closePath(); err != nil {
 		t.Error(err)
 	}

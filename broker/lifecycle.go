@@ -62,7 +62,7 @@ func (b *Broker) housekeeping() {
 			b.scanClients()
 			b.filters.Expire()
 		case <-save.C:
-			b.offsets.Save()
+			b.saveOffsets()
 		case <-protect.C:
 			b.protect()
 		}
@@ -107,7 +107,7 @@ func (b *Broker) close(ctx context.Context) error {
 }
 
 func (b *Broker) closeTables() error {
-	var errs []error
+	errs := b.closePopTables()
 	if b.filters != nil {
 		errs = append(errs, b.filters.Close())
 	}

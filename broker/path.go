@@ -26,6 +26,7 @@ type messagePath struct {
 	cold   *coldPulls                  // made at New
 	env    atomic.Pointer[sendEnv]     // what sends take from the configuration in force
 	checks *transaction.Checks         // of half messages; made at Start
+	pop    popPath                     // POP consumption
 
 	stopping atomic.Bool // held pulls have been answered, none is held any more
 }
@@ -42,6 +43,7 @@ func (b *Broker) openPath() (err error) {
 		return err
 	}
 	b.path.cold = newColdPulls()
+	b.openPop()
 	b.path.held = longpoll.New(longpoll.Options{
 		Clock:     b.clock,
 		MaxOffset: func(topic string, queueId int32) int64 { return b.store.MaxOffset(topic, queueId) },
@@ -75,6 +77,7 @@ func (b *Broker) startPath() error {
 	b.path.checks = transaction.New(b.checkOptions())
 	b.path.checks.Start()
 	b.path.held.Start()
+	b.startPop()
 	return nil
 }
 
@@ -83,11 +86,14 @@ func (b *Broker) startPath() error {
 func (b *Broker) answerHeld(context.Context) {
 	b.path.stopping.Store(true)
 	b.path.held.Close()
+	b.path.pop.held.Close()
+	b.path.pop.notices.Close()
 }
 
 // closePath ends the message path's goroutines and saves its state; the store is still open. Called by Close.
 func (b *Broker) closePath() error {
 	b.path.cold.close()
+	b.closePop()
 	if c := b.path.checks; c != nil {
 		c.Close()
 	}
@@ -104,6 +110,8 @@ func (b *Broker) arrive(a store.Arrival) {
 			d.Arrived(a.QueueId)
 		}
 	}
+	b.path.pop.held.Arrive(a.Topic, a.QueueId, a.TagsCode, a.Properties)
+	b.path.pop.notices.Arrive(a.Topic, a.QueueId, a.TagsCode, a.Properties)
 	b.path.held.Arrive(a.Topic, a.QueueId, a.QueueOffset, a.TagsCode, a.Properties)
 }
 
@@ -113,7 +121,11 @@ func (b *Broker) deliverTime(level int, storeTimestamp int64) int64 {
 }
 
 // pathClosed is told that a connection has ended.
-func (b *Broker) pathClosed(conn *remoting.Conn) { b.path.held.OwnerGone(conn) }
+func (b *Broker) pathClosed(conn *remoting.Conn) {
+	b.path.held.OwnerGone(conn)
+	b.path.pop.held.OwnerGone(conn)
+	b.path.pop.notices.OwnerGone(conn)
+}
 
 // delayStats adds scheduleMessageOffset_<level> = "delivered,max" for every level that has an offset
 // (GET_BROKER_RUNTIME_INFO).

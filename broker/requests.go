@@ -32,6 +32,19 @@ func (b *Broker) routes(m *remoting.Mux) {
 	remoting.Handle(m, protocol.LockBatchMQ, l.inline, b.lockBatch)
 	remoting.Handle(m, protocol.UnlockBatchMQ, l.inline, b.unlockBatch)
 
+	// Consuming by POP.
+	remoting.Handle(m, protocol.PopMessage, l.inline, b.popMessage)
+	remoting.HandleRun(m, []protocol.RequestCode{protocol.AckMessage}, b.ackMessages)
+	remoting.Handle(m, protocol.BatchAckMessage, l.inline, b.batchAck)
+	remoting.Handle(m, protocol.ChangeMessageInvisibleTime, l.inline, b.changeInvisibleTime)
+	remoting.Handle(m, protocol.PeekMessage, l.query, b.peekMessage)
+	remoting.Handle(m, protocol.Notification, l.inline, b.notification)
+	remoting.Handle(m, protocol.PollingInfo, l.inline, b.pollingInfo)
+	remoting.Handle(m, protocol.QueryAssignment, l.admin, b.queryAssignment)
+	remoting.Handle(m, protocol.SetMessageRequestMode, l.admin, b.setRequestMode)
+	remoting.Handle(m, protocol.GetAllMessageRequestMode, l.scan, b.allRequestModes)
+	remoting.Handle(m, protocol.PopRollback, l.admin, b.popRollback)
+
 	// Looking for messages.
 	remoting.Handle(m, protocol.QueryMessage, l.query, b.queryMessage)
 	remoting.Handle(m, protocol.ViewMessageById, l.query, b.viewMessage)
@@ -88,7 +101,8 @@ func (b *Broker) routes(m *remoting.Mux) {
 }
 
 // fastWithout are the codes that the fast port does not serve (spec/wire.md section 6).
-var fastWithout = []protocol.RequestCode{protocol.PullMessage, protocol.LitePullMessage}
+var fastWithout = []protocol.RequestCode{protocol.PullMessage, protocol.LitePullMessage,
+	protocol.PopMessage, protocol.PeekMessage, protocol.Notification, protocol.PollingInfo, protocol.GetAllMessageRequestMode}
 
 // unsupported answers a code that has no route, as AdminBrokerProcessor of 4.9.8.
 func unsupported(c *remoting.Call) *protocol.Command {

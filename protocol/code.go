@@ -110,6 +110,19 @@ const (
 	// Codes of 5.x that its stock clients and tools send to any broker.
 	GetTopicConfig  RequestCode = 351
 	LitePullMessage RequestCode = 361
+
+	// POP consumption of 5.x. Codes above 32767 do not fit the binary header: its clients use JSON.
+	QueryAssignment            RequestCode = 400
+	SetMessageRequestMode      RequestCode = 401
+	GetAllMessageRequestMode   RequestCode = 402
+	PopMessage                 RequestCode = 200050
+	AckMessage                 RequestCode = 200051
+	PeekMessage                RequestCode = 200052
+	ChangeMessageInvisibleTime RequestCode = 200053
+	Notification               RequestCode = 200054
+	PollingInfo                RequestCode = 200055
+	PopRollback                RequestCode = 200056
+	BatchAckMessage            RequestCode = 200151
 )
 
 var requestNames = map[RequestCode]string{
@@ -211,6 +224,17 @@ var requestNames = map[RequestCode]string{
 	DeleteExpiredCommitLog:           "DELETE_EXPIRED_COMMITLOG",
 	GetTopicConfig:                   "GET_TOPIC_CONFIG",
 	LitePullMessage:                  "LITE_PULL_MESSAGE",
+	QueryAssignment:                  "QUERY_ASSIGNMENT",
+	SetMessageRequestMode:            "SET_MESSAGE_REQUEST_MODE",
+	GetAllMessageRequestMode:         "GET_ALL_MESSAGE_REQUEST_MODE",
+	PopMessage:                       "POP_MESSAGE",
+	AckMessage:                       "ACK_MESSAGE",
+	PeekMessage:                      "PEEK_MESSAGE",
+	ChangeMessageInvisibleTime:       "CHANGE_MESSAGE_INVISIBLETIME",
+	Notification:                     "NOTIFICATION",
+	PollingInfo:                      "POLLING_INFO",
+	PopRollback:                      "POP_ROLLBACK",
+	BatchAckMessage:                  "BATCH_ACK_MESSAGE",
 }
 
 // RequestCodes returns every declared request code, in no particular order.

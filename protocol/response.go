@@ -45,6 +45,12 @@ const (
 	DeleteAclConfigFailed              ResponseCode = 210
 	UpdateGlobalWhiteAddrsConfigFailed ResponseCode = 211
 	FlowControl                        ResponseCode = 215
+
+	// Codes of 5.x that answer its requests only. 209 and 210 mean other things in answers to requests of 4.9: a client
+	// tells them apart by what it asked.
+	InvalidParameter ResponseCode = 29
+	PollingFull      ResponseCode = 209
+	PollingTimeout   ResponseCode = 210
 )
 
 var responseNames = map[ResponseCode]string{
@@ -81,6 +87,7 @@ var responseNames = map[ResponseCode]string{
 	ConsumerNotOnline:                  "CONSUMER_NOT_ONLINE",
 	ConsumeMsgTimeout:                  "CONSUME_MSG_TIMEOUT",
 	NoMessage:                          "NO_MESSAGE",
+	InvalidParameter:                   "INVALID_PARAMETER",
 	UpdateAndCreateAclConfigFailed:     "UPDATE_AND_CREATE_ACL_CONFIG_FAILED",
 	DeleteAclConfigFailed:              "DELETE_ACL_CONFIG_FAILED",
 	UpdateGlobalWhiteAddrsConfigFailed: "UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED",

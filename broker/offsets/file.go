@@ -75,6 +75,17 @@ func (t *Table) Save() {
 	}
 }
 
+// Saved has the file written, and calls done when it holds all that was committed before.
+func (t *Table) Saved(done func(error)) {
+	t.dirty.Store(false)
+	t.saver.Changed(func(err error) {
+		if err != nil {
+			t.dirty.Store(true)
+		}
+		done(err)
+	})
+}
+
 // Close writes what is not yet written and ends the writer.
 func (t *Table) Close() error {
 	t.Save()

@@ -37,6 +37,8 @@ const (
 	PropertyMessageType                    = "MSG_TYPE"
 	PropertyInnerMultiDispatch             = "INNER_MULTI_DISPATCH"
 	PropertyInnerMultiQueueOffset          = "INNER_MULTI_QUEUE_OFFSET"
+	PropertyPopCk                          = "POP_CK"       // receipt handle of a popped message
+	PropertyFirstPopTime                   = "1ST_POP_TIME" // ms, when it was popped first
 )
 
 // KeySeparator stands between the keys in PropertyKeys; ReplyMessageFlag is PropertyMessageType of a reply.

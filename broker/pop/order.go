@@ -1,0 +1,159 @@
+package pop
+
+import "slices"
+
+// order is the batch of an orderly pop that is under way in one queue: the group gets no other of that queue until it
+// is acknowledged whole, or its time is over (OrderInfo of 5.3.3). Guarded by the table's lock.
+type order struct {
+	popTime   int64   // ms
+	invisible int64   // ms
+	consumed  int64   // ms: when it was popped, for the file
+	attemptId string  // "" = none
+	offsets   []int64 // ascending
+	acked     uint64  // bits
+	counts    map[int64]int32
+	visible   map[int64]int64 // ms, of messages whose time was changed
+}
+
+// busyUntil is when the first message that is not acknowledged becomes visible, as far as that lies ahead; 0: the batch
+// keeps nobody from the next.
+func (o *order) busyUntil(attemptId string, now int64) (until int64) {
+	if o == nil || o.attemptId != "" && o.attemptId == attemptId {
+		return 0
+	}
+	for i, offset := range o.offsets {
+		if o.acked>>uint(i)&1 != 0 {
+			continue
+		}
+		at, changed := o.visible[offset]
+		if !changed {
+			at = o.popTime + o.invisible
+		}
+		if at > now {
+			until = max(until, at) // every one of them has to become visible
+		}
+	}
+	return until
+}
+
+// next is where the group stands: at the first message that is not acknowledged.
+func (o *order) next() int64 {
+	for i, offset := range o.offsets {
+		if o.acked>>uint(i)&1 == 0 {
+			return offset
+		}
+	}
+	return o.offsets[len(o.offsets)-1] + 1
+}
+
+// follow takes over from the batch before how often each message was popped.
+func (o *order) follow(old *order) {
+	if old == nil {
+		return
+	}
+	if old.attemptId != "" && old.attemptId == o.attemptId {
+		o.counts = old.counts
+		return
+	}
+	for _, offset := range o.offsets {
+		if slices.Contains(old.offsets, offset) {
+			if o.counts == nil {
+				o.counts = make(map[int64]int32)
+			}
+			o.counts[offset] = old.counts[offset] + 1
+		}
+	}
+}
+
+// appendCounts appends what orderCountInfo says of the batch: how often each message was popped before, and, for old
+// clients, the least of that for the queue.
+func (o *order) appendCounts(dst []byte, k Key) []byte {
+	least := int32(1<<31 - 1)
+	for _, offset := range o.offsets {
+		n, ok := o.counts[offset]
+		if ok {
+			dst = appendOffsetCount(dst, k.Topic, k.QueueId, offset, n)
+		}
+		least = min(least, n)
+	}
+	return appendQueueCount(dst, k.Topic, k.QueueId, least)
+}
+
+// Busy tells until when (ms) an orderly pop of a queue has to wait for the batch before; 0: it need not.
+func (c *Checkpoints) Busy(q *Queue, attemptId string) int64 {
+	now := c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return q.order.busyUntil(attemptId, now)
+}
+
+// PoppedOrderly notes that a batch was taken in order, and appends to dst what the client is told of its earlier pops.
+// The queue is locked.
+func (c *Checkpoints) PoppedOrderly(q *Queue, attemptId string, popTime, invisible int64, offsets []int64, dst []byte) []byte {
+	o := &order{popTime: popTime, invisible: invisible, consumed: c.now(), attemptId: attemptId, offsets: slices.Clone(offsets)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o.follow(q.order)
+	q.order = o
+	c.mu.dirty = true
+	return o.appendCounts(dst, q.Key)
+}
+
+// OrderAck is what becomes of the acknowledgement of a message that was popped in order.
+type OrderAck int
+
+// The outcomes.
+const (
+	OrderNone     OrderAck = iota // of an earlier pop: nothing changes
+	OrderIllegal                  // no such message was popped
+	OrderAdvanced                 // the group stands at the offset returned
+)
+
+// AckedOrderly acknowledges a message that was popped in order. The queue is locked.
+func (c *Checkpoints) AckedOrderly(q *Queue, offset, popTime int64) (OrderAck, int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := q.order
+	if o == nil { // as 5.3.3: it has forgotten the batch
+		return OrderAdvanced, offset + 1
+	}
+	if popTime != o.popTime {
+		return OrderNone, 0
+	}
+	i := slices.Index(o.offsets, offset)
+	if i < 0 {
+		return OrderIllegal, 0
+	}
+	o.acked |= 1 << uint(i)
+	c.mu.dirty = true
+	return OrderAdvanced, o.next()
+}
+
+// ChangedOrderly changes when a message that was popped in order becomes visible (ms since 1970). The queue is locked.
+func (c *Checkpoints) ChangedOrderly(q *Queue, offset, popTime, visible int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := q.order
+	if o == nil || popTime != o.popTime || !slices.Contains(o.offsets, offset) {
+		return
+	}
+	if o.visible == nil {
+		o.visible = make(map[int64]int64)
+	}
+	o.visible[offset] = visible
+	c.mu.dirty = true
+}
+
+// Advanced records where a group stands after an orderly acknowledgement, which is in no file yet.
+func (c *Checkpoints) Advanced(q *Queue, next int64) error {
+	c.gate.RLock()
+	defer c.gate.RUnlock()
+	p := c.record(appendOffset(nil, q.Key, next))
+	if err := c.put(p); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.mu.end = max(c.mu.end, p.End)
+	c.mu.Unlock()
+	return nil
+}
