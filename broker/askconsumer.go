@@ -26,12 +26,15 @@ const (
 // them.
 const maxAsked = 1024
 
-// consumerCalls counts the questions that wait for consumers.
+// consumerCalls counts the questions that wait for clients.
 type consumerCalls struct{ open atomic.Int64 }
 
-// take counts n more; false: too many wait.
-func (a *consumerCalls) take(n int) bool {
-	if a.open.Add(int64(n)) > maxAsked {
+// take counts n more; false: more than maxAsked would wait.
+func (a *consumerCalls) take(n int) bool { return a.takeOf(n, maxAsked) }
+
+// takeOf counts n more; false: more than limit would wait.
+func (a *consumerCalls) takeOf(n, limit int) bool {
+	if a.open.Add(int64(n)) > int64(limit) {
 		a.open.Add(-int64(n))
 		return false
 	}

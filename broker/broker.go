@@ -69,6 +69,7 @@ type Broker struct {
 	traffic   *stats.Table // by topic and group
 	notices   notices
 	asked     consumerCalls
+	pushed    consumerCalls // replies that wait for the client that asked
 
 	// The message path.
 	store *store.Store

@@ -63,8 +63,8 @@ type Config struct {
 	WaitTimeMillsInHeartbeatQueue      int64
 	WaitTimeMillsInTransactionQueue    int64
 	DisableConsumeIfConsumerReadSlowly bool
-	ConsumerFallbehindThreshold        int64 // bytes
-	StoreReplyMessageEnable            bool
+	ConsumerFallbehindThreshold        int64  // bytes
+	StoreReplyMessageEnable            bool   // store replies too, beside handing them to who waits for them
 	ConfigBlackList                    string // `;` list of keys that UPDATE_BROKER_CONFIG refuses
 
 	// Transactions.
@@ -90,6 +90,7 @@ type Config struct {
 	ClientManageThreadPoolNums           int
 	QueryThreadPoolQueueCapacity         int
 	ClientManagerThreadPoolQueueCapacity int
+	ReplyThreadPoolQueueCapacity         int // replies that may wait for a requester at once. Live
 
 	// Access control.
 
@@ -110,7 +111,6 @@ type Config struct {
 	SendThreadPoolQueueCapacity            int
 	PutThreadPoolQueueCapacity             int
 	PullThreadPoolQueueCapacity            int
-	ReplyThreadPoolQueueCapacity           int
 	ConsumerManagerThreadPoolQueueCapacity int
 	HeartbeatThreadPoolQueueCapacity       int
 	EndTransactionPoolQueueCapacity        int

@@ -13,7 +13,7 @@ var noEffect = []struct{ reason, keys string }{
 		sendMessageThreadPoolNums putMessageFutureThreadPoolNums pullMessageThreadPoolNums
 		processReplyMessageThreadPoolNums consumerManageThreadPoolNums heartbeatThreadPoolNums
 		endTransactionThreadPoolNums sendThreadPoolQueueCapacity putThreadPoolQueueCapacity
-		pullThreadPoolQueueCapacity replyThreadPoolQueueCapacity consumerManagerThreadPoolQueueCapacity
+		pullThreadPoolQueueCapacity consumerManagerThreadPoolQueueCapacity
 		heartbeatThreadPoolQueueCapacity endTransactionPoolQueueCapacity`},
 	{"settings of Netty; the network layer is another one", `
 		serverWorkerThreads serverCallbackExecutorThreads serverSelectorThreads serverOnewaySemaphoreValue
@@ -43,7 +43,6 @@ var noEffect = []struct{ reason, keys string }{
 		storePathDLedgerCommitLog dLegerGroup dLegerPeers dLegerSelfId preferredLeaderId isEnableBatchPush`},
 	{"light message queues are not served", "maxLmqConsumeQueueNum"},
 	{"follows from expectConsumerNumUseFilter and maxErrorRateOfBloomFilter", "bitMapLengthConsumeQueueExt"},
-	{"request-reply is not served yet", "storeReplyMessageEnable"},
 }
 
 // WithoutEffect returns why each key has none that is accepted, kept and shown, and changes nothing.

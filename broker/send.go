@@ -60,32 +60,41 @@ func (r *sendRun) refuse(s *sending, code protocol.ResponseCode, remark string) 
 
 // prepareSend checks a send and makes its Put; false: it has been answered.
 func (b *Broker) prepareSend(r *sendRun, s *sending, now time.Time) bool {
-	if from := r.env.cfg.StartAcceptSendRequestTimeStamp; now.UnixMilli() < from {
-		at := time.UnixMilli(from)
-		r.refuse(s, protocol.SystemError, fmt.Sprintf("broker unable to service, until %s,%03d",
-			at.Format("2006-01-02 15:04:05"), at.Nanosecond()/1_000_000))
-		return false
-	}
-	topic := b.checkSend(r, s)
+	topic := b.admit(r, s, now)
 	if topic == nil {
 		return false
-	}
-	if s.req.Missing != "" { // an exception in 4.9.8
-		s.call.ReplyError(&protocol.FieldError{Key: string(s.req.Missing)})
-		return false
-	}
-	s.queueId = s.req.QueueId
-	if s.queueId < 0 {
-		if topic.WriteQueueNums <= 0 { // 4.9.8 divides by it
-			s.call.ReplyError(protocol.Errorf(protocol.SystemError, "topic[%s] has no write queues", topic.TopicName))
-			return false
-		}
-		s.queueId = rand.Int32N(topic.WriteQueueNums)
 	}
 	if s.req.Batch {
 		return b.prepareBatch(r, s, topic)
 	}
 	return b.prepareSingle(r, s, topic)
+}
+
+// admit makes the checks that sends and replies have alike, and chooses the queue; nil: the send has been answered.
+func (b *Broker) admit(r *sendRun, s *sending, now time.Time) *topics.Config {
+	if from := r.env.cfg.StartAcceptSendRequestTimeStamp; now.UnixMilli() < from {
+		at := time.UnixMilli(from)
+		r.refuse(s, protocol.SystemError, fmt.Sprintf("broker unable to service, until %s,%03d",
+			at.Format("2006-01-02 15:04:05"), at.Nanosecond()/1_000_000))
+		return nil
+	}
+	topic := b.checkSend(r, s)
+	if topic == nil {
+		return nil
+	}
+	if s.req.Missing != "" { // an exception in 4.9.8
+		s.call.ReplyError(&protocol.FieldError{Key: string(s.req.Missing)})
+		return nil
+	}
+	s.queueId = s.req.QueueId
+	if s.queueId < 0 {
+		if topic.WriteQueueNums <= 0 { // 4.9.8 divides by it
+			s.call.ReplyError(protocol.Errorf(protocol.SystemError, "topic[%s] has no write queues", topic.TopicName))
+			return nil
+		}
+		s.queueId = rand.Int32N(topic.WriteQueueNums)
+	}
+	return topic
 }
 
 // checkSend is AbstractSendMessageProcessor#msgCheck of 4.9.8; nil: the send has been answered.

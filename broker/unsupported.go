@@ -8,7 +8,6 @@ const (
 	ofNamesrv = "served by the name server"
 	ofClient  = "sent by the broker to a client"
 	acl       = "access control is not served yet"
-	reply     = "request-reply is not served yet"
 )
 
 // Unsupported names every declared request code that the broker answers REQUEST_CODE_NOT_SUPPORTED, with the
@@ -27,9 +26,6 @@ var Unsupported = map[protocol.RequestCode]string{
 	protocol.RegisterFilterServer:          unused,
 	protocol.RegisterMessageFilterClass:    unused,
 	protocol.GetBrokerClusterAclConfig:     "removed in 4.9.8; it told secret keys",
-
-	protocol.SendReplyMessage:   reply,
-	protocol.SendReplyMessageV2: reply,
 
 	protocol.UpdateAndCreateAclConfig:     acl,
 	protocol.DeleteAclConfig:              acl,

@@ -49,7 +49,7 @@ func TestJava(t *testing.T) {
 		{"client-4.9.8", target.Client4, "j4", "restart-.*", nil},
 		{"client-5.5.0", target.Client5, "j5", skip5, nil},
 		// The header form matters to nothing behind the codec: the slow cases need not run again.
-		{"client-4.9.8-binary", target.Client4, "j4b", "restart-.*|failover-.*|retry-default-delay|start-.*|allocate-.*",
+		{"client-4.9.8-binary", target.Client4, "j4b", "restart-.*|failover-.*|retry-default-delay|request-cluster|start-.*|allocate-.*",
 			[]string{"-Drocketmq.serialize.type=ROCKETMQ"}},
 	} {
 		t.Run(r.name, func(t *testing.T) {

@@ -52,6 +52,7 @@ public final class Main {
         // The slow ones first: they decide how long the whole run takes.
         RetryCases.register();
         AskCases.register();
+        ReplyCases.register();
         TransactionCases.register();
         FailoverCases.register();
         RebalanceCases.register();
