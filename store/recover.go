@@ -25,6 +25,7 @@ import (
 //     whose first record is 3 s older than the official checkpoint. Not later than the newest record that the queues
 //     know: queues that were removed are rebuilt.
 //     If the checkpoint says that queues and index have more than what is before, it is taken back first.
+//     Queues whose newest entry is of no record in the log may be those of another one: these are made again in step 6.
 //  4. After a crash queues and index lose what they have from that offset on.
 //  5. Each record found is dispatched. The first invalid one ends the log.
 //  6. Entries behind that end are dropped; queues that were damaged, and an index that lacks, are made from the whole log,
@@ -41,7 +42,7 @@ func (s *Store) recover(crashed bool) error {
 	if err := s.queues.Recover(); err != nil {
 		return err
 	}
-	from, own := s.recoverFrom(crashed)
+	from, own, trusted := s.recoverFrom(crashed)
 	s.recoveredFrom = from
 	if err := s.lowerCheckpoint(from); err != nil {
 		return err
@@ -53,7 +54,12 @@ func (s *Store) recover(crashed bool) error {
 	if err := s.queues.RemoveHoles(durable); err != nil {
 		return err
 	}
-	if crashed {
+	if !trusted {
+		if err := s.removeForeign(from, crashed); err != nil {
+			return err
+		}
+	}
+	if crashed || !trusted {
 		if err := s.cutDerived(from); err != nil {
 			return err
 		}
@@ -87,7 +93,7 @@ func (s *Store) recover(crashed bool) error {
 		return err
 	}
 	end := s.log.MaxOffset()
-	if newest, ok := s.queues.Newest(); ok && newest.PhyOffset+int64(newest.Size) > end {
+	if q, _, newest := s.queues.Newest(); q != nil && newest.PhyOffset+int64(newest.Size) > end {
 		s.o.Log.Warn("the queues know records behind the end of the log", "maxPhyOffset", end, "newest", newest.PhyOffset)
 		if err := s.queues.Truncate(end, nil); err != nil {
 			return err
@@ -114,17 +120,18 @@ func (s *Store) recover(crashed bool) error {
 	return nil
 }
 
-// recoverFrom is step 3. own: our checkpoint, or a clean stop, vouches for the index too.
-func (s *Store) recoverFrom(crashed bool) (from int64, own bool) {
+// recoverFrom is step 3. own: our checkpoint, or a clean stop, vouches for the index too. trusted: the newest entry of the
+// queues is that of a record in the log.
+func (s *Store) recoverFrom(crashed bool) (from int64, own, trusted bool) {
 	starts := s.log.FileStarts()
 	if len(starts) == 0 {
-		return 0, true
+		return 0, true, true
 	}
 	minimum := starts[0].Offset
 	known, sure := minimum, true
-	if e, ok := s.queues.Newest(); ok && e.PhyOffset+int64(e.Size) > minimum {
+	if q, queueOffset, e := s.queues.Newest(); q != nil && e.PhyOffset+int64(e.Size) > minimum {
 		known = e.PhyOffset + int64(e.Size)
-		if sure = s.endsRecord(known, e.PhyOffset); sure {
+		if sure = s.belongs(q, queueOffset, e); sure {
 			s.lastRecord.Store(e.PhyOffset)
 		} else {
 			s.o.Log.Warn("the newest entry of the queues is of no record in the log", "phyOffset", e.PhyOffset, "size", e.Size)
@@ -132,9 +139,9 @@ func (s *Store) recoverFrom(crashed bool) (from int64, own bool) {
 	}
 	switch {
 	case !crashed && sure:
-		return known, true
+		return known, true, true
 	case !crashed:
-		return min(s.fileStart(known), starts[max(0, len(starts)-3)].Offset), true
+		return min(s.fileStart(known), starts[max(0, len(starts)-3)].Offset), true, false
 	}
 	from, own = s.durable(starts)
 	switch {
@@ -144,7 +151,7 @@ func (s *Store) recoverFrom(crashed bool) (from int64, own bool) {
 	default:
 		from = s.fileStart(known)
 	}
-	return from, own
+	return from, own, sure
 }
 
 // lowerCheckpoint makes the checkpoint file say no more than that queues and index hold what is before a record: what
@@ -210,7 +217,7 @@ func (s *Store) firstStored(from int64) int64 {
 // destroyDerived removes queues and index, which refer to a log that is no longer there.
 func (s *Store) destroyDerived() error {
 	if n := len(s.queues.All()); n > 0 {
-		s.o.Log.Error("THERE IS NO COMMIT LOG FILE: the consume queues are removed, queue offsets begin at 0 again", "folder", s.Config().logDir(), "queues", n)
+		s.o.Log.Error("THERE IS NO COMMIT LOG FILE: the consume queues are removed, queue offsets begin at 0 again. If storePathCommitLog is wrong, or its disk is not mounted, stop and mend that: a start with the right log makes them again", "folder", s.Config().logDir(), "queues", n)
 	}
 	if err := s.queues.DestroyAll(); err != nil {
 		return err
@@ -258,11 +265,7 @@ func (s *Store) fileStart(phyOffset int64) int64 {
 // cutDerived drops from queues and index what will be dispatched again.
 func (s *Store) cutDerived(from int64) error {
 	return s.queues.Truncate(from, func(q *consumequeue.Queue, queueOffset int64, e consumequeue.Entry) bool {
-		if e.PhyOffset < s.log.MinOffset() {
-			return true // its record has expired
-		}
-		r, err := s.rawRecord(nil, e.PhyOffset, e.Size)
-		return err == nil && r.Topic() == q.Topic() && r.QueueId() == q.QueueId() && r.QueueOffset() == queueOffset
+		return e.PhyOffset < s.log.MinOffset() || s.belongs(q, queueOffset, e) // its record may have expired
 	})
 }
 

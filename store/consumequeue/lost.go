@@ -128,3 +128,34 @@ func (t *Table) RemoveHoles(before int64) error {
 	}
 	return nil
 }
+
+// RemoveForeign removes the queues of which the first, the middle or the last entry is of no record of theirs: they were made
+// for another log. See Lost. It returns how many.
+func (t *Table) RemoveForeign(belongs func(q *Queue, queueOffset int64, e Entry) bool) (removed int, err error) {
+	all := t.All()
+	foreign := make([]int64, len(all)) // the place behind a wrong entry
+	err = t.phase("comparing them with the log", len(all), func(i int) error {
+		q := all[i]
+		first, end := q.Min(), q.Max()
+		for _, offset := range []int64{first, first + (end-first)/2, end - 1} {
+			if e, ok := q.at(offset); ok && !e.IsBlank() && !belongs(q, offset, e) {
+				foreign[i] = offset + 1
+				break
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	for i, q := range all {
+		if foreign[i] == 0 {
+			continue
+		}
+		if err := t.remove(q, fmt.Errorf("consumequeue: entry %d of %s is of no record of the log: it was made for another one", foreign[i]-1, t.dir(q))); err != nil {
+			return removed, err
+		}
+		removed++
+	}
+	return removed, nil
+}

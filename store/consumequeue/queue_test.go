@@ -113,8 +113,8 @@ func TestAppendAndReadAcrossFiles(t *testing.T) {
 	}
 	table = open(t, mem, false)
 	expect(t, table, 0, 0, 35)
-	if e, ok := table.Newest(); !ok || e != entry(34) || table.Find("T", 0).MaxPhyOffset() != 3500 {
-		t.Error(e, ok)
+	if q, offset, e := table.Newest(); q == nil || offset != 34 || e != entry(34) || table.Find("T", 0).MaxPhyOffset() != 3500 {
+		t.Error(offset, e)
 	}
 	add(t, table, 0, 30, 36) // the first five are there already
 	expect(t, table, 0, 0, 36)

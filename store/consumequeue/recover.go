@@ -149,9 +149,9 @@ func (q *Queue) endAtLocked(end int64) error {
 	return nil
 }
 
-// Newest is the entry of the newest message of all queues: the one furthest on in the commit log. ok is false when
-// there is none.
-func (t *Table) Newest() (e Entry, ok bool) {
+// Newest is the entry of the newest message of all queues: the one furthest on in the commit log, with its queue and queue
+// offset. q is nil when there is none.
+func (t *Table) Newest() (q *Queue, queueOffset int64, e Entry) {
 	var newest *Queue
 	end := int64(0)
 	for _, q := range t.All() {
@@ -160,14 +160,14 @@ func (t *Table) Newest() (e Entry, ok bool) {
 		}
 	}
 	if newest == nil {
-		return Entry{}, false
+		return nil, 0, Entry{}
 	}
 	for offset := newest.Max() - 1; offset >= newest.Min(); offset-- {
-		if e, ok = newest.at(offset); ok && !e.IsBlank() {
-			return e, true
+		if e, ok := newest.at(offset); ok && !e.IsBlank() {
+			return newest, offset, e
 		}
 	}
-	return Entry{}, false
+	return nil, 0, Entry{}
 }
 
 // Truncate drops the entries of records at or behind a commit-log offset from all queues, which must have been
