@@ -172,7 +172,7 @@ func (b *Broker) open() error {
 	}
 	s, err := store.Open(cfg.Config, store.Options{
 		FS: b.fs, Clock: b.clock, Log: b.log,
-		DeliverTime: b.deliverTime, Arrive: b.arrive, FilterBitMap: b.filterBits,
+		DeliverTime: b.deliverTime, Arrive: b.arrive, Release: b.releaseLog, FilterBitMap: b.filterBits,
 	})
 	if err != nil {
 		return err

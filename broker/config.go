@@ -74,6 +74,10 @@ type Config struct {
 	TransactionCheckMax      int   // then it goes to TRANS_CHECK_MAX_TIME_TOPIC
 	TransactionCheckInterval int64 // ms between two rounds of checks
 
+	// Timer messages.
+
+	RecallMessageEnable bool // 5.x: serve RECALL_MESSAGE; else it is answered NO_PERMISSION. Live
+
 	// Message filters.
 
 	EnablePropertyFilter       bool  // serve SQL92 expressions; else they are refused. Live
@@ -200,6 +204,8 @@ func DefaultConfig(storeRoot string) Config {
 		TransactionTimeOut:       6_000,
 		TransactionCheckMax:      15,
 		TransactionCheckInterval: 60_000,
+
+		RecallMessageEnable: true,
 
 		ExpectConsumerNumUseFilter: 32,
 		MaxErrorRateOfBloomFilter:  20,

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strconv"
@@ -152,8 +153,12 @@ func (b *Broker) prepareEnd(e *ending) bool {
 	case m.PhyOffset != e.req.CommitLogOffset:
 		return refuse(protocol.SystemError, "The commit log offset wrong")
 	}
-	if e.req.CommitOrRollback == message.TransactionCommit && !b.prepareFinal(e) {
-		return refuse(protocol.MessageIllegal, endIllegal(b.config()))
+	if e.req.CommitOrRollback == message.TransactionCommit {
+		if err := b.prepareFinal(e); errors.Is(err, errTimer) {
+			return refuse(protocol.MessageIllegal, timerRemark(b.config()))
+		} else if err != nil {
+			return refuse(protocol.MessageIllegal, endIllegal(b.config()))
+		}
 	}
 	return true
 }
@@ -175,11 +180,11 @@ func (b *Broker) awaitHalf(e *ending) bool {
 }
 
 // prepareFinal makes the message that a commit stores: the half message in its real topic and queue, its properties
-// text as it is, but for one with a delay level, which waits for that first. False: it can be nowhere.
-func (b *Broker) prepareFinal(e *ending) bool {
+// text as it is, but for one with a delay level or a time, which waits for that first. An error: it can be nowhere.
+func (b *Broker) prepareFinal(e *ending) error {
 	topic, queueId, ok := transaction.Real(e.half.Properties)
 	if !ok || topics.SendForbidden(topic) {
-		return false
+		return errFinal
 	}
 	m := &e.final
 	*m = e.half
@@ -187,19 +192,49 @@ func (b *Broker) prepareFinal(e *ending) bool {
 	m.SysFlag = message.ResetTransactionValue(m.SysFlag, message.TransactionCommit)
 	m.PreparedTransactionOffset = e.req.CommitLogOffset
 	delay, _ := m.Property(message.PropertyDelayTimeLevel)
-	if delay == "" {
-		return true
+	level := int64(0)
+	if delay != "" {
+		var err error
+		if level, err = strconv.ParseInt(delay, 10, 32); err != nil {
+			return errFinal
+		}
 	}
-	level, err := strconv.ParseInt(delay, 10, 32)
-	if err != nil {
-		return false
-	}
+	timed := b.path.timer.Load() != nil
 	if n := min(int(level), b.path.levels.Max()); n > 0 {
 		text := message.RemoveProperty(m.Properties, message.PropertyTransactionPrepared)
+		if timed {
+			text = withoutTimer(text) // the level counts
+		}
 		m.Properties = string(appendDelayedText(nil, m, text, b.config().BrokerClusterName, n, sendText{delay: delay}))
 		m.Topic, m.QueueId = topics.Schedule, int32(n-1)
+	} else if timed {
+		return b.putOffFinal(m)
 	}
-	return true
+	return nil
+}
+
+// errFinal: the message of a transaction can be nowhere.
+var errFinal = errors.New("no place for the message of a transaction")
+
+// putOffFinal makes a message that is committed one that waits until it is due, if it has to: the delay counts from the
+// commit on, as in 5.3.3.
+func (b *Broker) putOffFinal(m *message.Message) error {
+	t := timerTextOf(m.Properties)
+	if !t.set() {
+		return nil
+	}
+	due, err := t.due(b.clock(), b.config())
+	if err != nil || due == 0 {
+		return err
+	}
+	b.timerTopic()
+	text := message.RemoveProperty(m.Properties, message.PropertyTransactionPrepared)
+	m.Properties = string(appendTimerText(nil, m, text, b.config().BrokerClusterName, due))
+	if len(m.Properties) > message.MaxPropertiesLength-timerRoom {
+		return errFinal
+	}
+	m.Topic, m.QueueId = topics.Timer, 0
+	return nil
 }
 
 // endError is what a producer is told of a final message that could not be stored.

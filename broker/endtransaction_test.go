@@ -308,8 +308,8 @@ func TestKillBetweenMessageAndOp(t *testing.T) {
 	b := startPathBroker(t, nil)
 	h := b.half("TopicA", 0, tran, "x")
 	e := &ending{req: h, half: b.at(topics.TransHalf, 0)}
-	if !b.prepareFinal(e) {
-		t.Fatal("no final message")
+	if err := b.prepareFinal(e); err != nil {
+		t.Fatal(err)
 	}
 	b.store.Put([]*store.Put{{Message: &e.final, Copy: true}})
 	fs := b.fs.Kill()

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"rocketd/broker/delay"
 	"rocketd/broker/longpoll"
+	"rocketd/broker/timer"
 	"rocketd/broker/topics"
 	"rocketd/broker/transaction"
 	"rocketd/compat"
@@ -23,6 +25,7 @@ type messagePath struct {
 	levels delay.Levels                // fixed at New
 	held   *longpoll.Holder            // made at New, runs from Start on
 	delay  atomic.Pointer[delay.Delay] // made at Start
+	timer  atomic.Pointer[timer.Timer] // made at Start; nil without timerWheelEnable
 	cold   *coldPulls                  // made at New
 	env    atomic.Pointer[sendEnv]     // what sends take from the configuration in force
 	checks *transaction.Checks         // of half messages; made at Start
@@ -74,6 +77,9 @@ func (b *Broker) startPath() error {
 	}
 	b.path.delay.Store(d)
 	d.Start()
+	if err := b.startTimer(); err != nil {
+		return err
+	}
 	b.path.checks = transaction.New(b.checkOptions())
 	b.path.checks.Start()
 	b.path.held.Start()
@@ -97,10 +103,14 @@ func (b *Broker) closePath() error {
 	if c := b.path.checks; c != nil {
 		c.Close()
 	}
-	if d := b.path.delay.Load(); d != nil {
-		return d.Close()
+	var errs []error
+	if t := b.path.timer.Load(); t != nil {
+		errs = append(errs, t.Close())
 	}
-	return nil
+	if d := b.path.delay.Load(); d != nil {
+		errs = append(errs, d.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // arrive is the store's Arrive: a message can be pulled now. It runs on the dispatcher's goroutine.
@@ -112,6 +122,11 @@ func (b *Broker) arrive(a store.Arrival) {
 	}
 	b.path.pop.held.Arrive(a.Topic, a.QueueId, a.TagsCode, a.Properties)
 	b.path.pop.notices.Arrive(a.Topic, a.QueueId, a.TagsCode, a.Properties)
+	if a.Topic == topics.Timer {
+		if t := b.path.timer.Load(); t != nil {
+			t.Arrived()
+		}
+	}
 	b.path.held.Arrive(a.Topic, a.QueueId, a.QueueOffset, a.TagsCode, a.Properties)
 }
 

@@ -82,6 +82,7 @@ func (r *sendRun) answer(start time.Time) {
 
 // success fills in the headers of the stored sends' answers and gives those that need not wait.
 func (r *sendRun) success(host netip.AddrPort) {
+	b := r.b
 	for _, s := range r.owed {
 		if s.put.Err != nil {
 			continue
@@ -100,6 +101,9 @@ func (r *sendRun) success(host netip.AddrPort) {
 	ids, from := string(r.ids), 0 // one string for all
 	for _, s := range r.owed {
 		if s.put.Err == nil {
+			if s.due != 0 {
+				s.answer.RecallHandle = b.recallHandle(s.realTopic, s.due, s.msg.Properties)
+			}
 			s.answer.MsgId, s.answer.QueueId, s.answer.QueueOffset = ids[from:s.idEnd], s.queueId, s.put.QueueOffset
 			from = s.idEnd
 		}

@@ -15,6 +15,7 @@ func (b *Broker) routes(m *remoting.Mux) {
 	// Sending.
 	remoting.HandleRun(m, []protocol.RequestCode{protocol.SendMessage, protocol.SendMessageV2, protocol.SendBatchMessage}, b.send)
 	remoting.Handle(m, protocol.ConsumerSendMsgBack, l.query, b.sendBack)
+	remoting.Handle(m, protocol.RecallMessage, l.query, b.recall)
 	remoting.Handle(m, protocol.SendReplyMessage, l.inline, b.reply)
 	remoting.Handle(m, protocol.SendReplyMessageV2, l.inline, b.reply)
 

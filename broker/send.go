@@ -67,7 +67,7 @@ func (b *Broker) prepareSend(r *sendRun, s *sending, now time.Time) bool {
 	if s.req.Batch {
 		return b.prepareBatch(r, s, topic)
 	}
-	return b.prepareSingle(r, s, topic)
+	return b.prepareSingle(r, s, topic, now)
 }
 
 // admit makes the checks that sends and replies have alike, and chooses the queue; nil: the send has been answered.
@@ -156,7 +156,7 @@ func (b *Broker) createTopic(r *sendRun, s *sending) *topics.Config {
 }
 
 // prepareSingle makes the Put of a single message.
-func (b *Broker) prepareSingle(r *sendRun, s *sending, topic *topics.Config) bool {
+func (b *Broker) prepareSingle(r *sendRun, s *sending, topic *topics.Config, now time.Time) bool {
 	req := s.req
 	m := &s.msg
 	m.Topic, m.QueueId = topic.TopicName, s.queueId
@@ -189,8 +189,16 @@ func (b *Broker) prepareSingle(r *sendRun, s *sending, topic *topics.Config) boo
 		m.SysFlag = message.ResetTransactionValue(m.SysFlag, message.TransactionNot)
 	case level > 0 && message.Queued(req.SysFlag):
 		// The official broker writes the text of a delayed message anew, from a map that has WAIT again.
-		r.text = appendDelayedText(r.text[:at], m, req.Properties, r.env.cfg.BrokerClusterName, level, t)
+		own := req.Properties
+		if t.timer.set() && b.path.timer.Load() != nil { // the level counts
+			own = withoutTimer(own)
+		}
+		r.text = appendDelayedText(r.text[:at], m, own, r.env.cfg.BrokerClusterName, level, t)
 		m.Topic, m.QueueId = topics.Schedule, int32(level-1)
+	case t.timer.set() && level <= 0 && message.Queued(req.SysFlag) && b.path.timer.Load() != nil:
+		if !b.putOff(r, s, t, at, now) {
+			return false
+		}
 	}
 	m.Properties = r.textFrom(at)
 	if len(m.Properties) > message.MaxPropertiesLength {
@@ -312,7 +320,7 @@ func (b *Broker) prepareBatch(r *sendRun, s *sending, topic *topics.Config) bool
 	if !ok {
 		return false
 	}
-	if len(data) > cfg.MaxMessageSize || level > 0 || message.TransactionValue(req.SysFlag) != message.TransactionNot {
+	if len(data) > cfg.MaxMessageSize || level > 0 || t.timer.set() && b.path.timer.Load() != nil || message.TransactionValue(req.SysFlag) != message.TransactionNot {
 		r.refuse(s, protocol.MessageIllegal, illegalRemark(cfg))
 		return false
 	}

@@ -22,6 +22,9 @@ type sending struct {
 	flush   bool  // the answer waits for the disk
 	created bool  // the answer waits for topics.json
 
+	realTopic string // of a message that waits until it is due
+	due       int64  // ms; 0: it does not wait
+
 	msg     message.Message
 	batch   []message.Message // elements of a batch
 	members []*message.Message
@@ -69,6 +72,7 @@ func (r *sendRun) next(call *remoting.Call, req *header.SendMessageRequest) *sen
 	r.used++
 	s.call, s.req = call, req
 	s.queueId, s.flush, s.created = 0, false, false
+	s.realTopic, s.due = "", 0
 	s.late.Store(false)
 	s.lost = nil
 	return s
@@ -109,6 +113,7 @@ type sendText struct {
 	wait  string // values; "" = absent
 	delay string
 	tran  string
+	timer timerText
 }
 
 // appendSendText appends the properties that the client sent, as they are stored: readable entries only, WAIT
@@ -139,6 +144,8 @@ func appendSendText(dst []byte, text, cluster string, dropWait bool) ([]byte, se
 			t.tran = entry[i+1:]
 		case message.PropertyCluster:
 			continue
+		default:
+			t.timer.note(entry[:i], entry[i+1:])
 		}
 		dst = append(dst, entry...)
 		dst = append(dst, '\x02')

@@ -106,7 +106,7 @@ func (b *Broker) deleteTopic(c *remoting.Call, req *header.DeleteTopicRequest) (
 // topicExists tells which topics keep their queues; those of others may be removed. The queue of half messages'
 // outcomes has no topic of its own.
 func (b *Broker) topicExists(topic string) bool {
-	if topic == topics.Schedule || topic == topics.TransHalf || topic == topics.TransOpHalf {
+	if topic == topics.Schedule || topic == topics.Timer || topic == topics.TransHalf || topic == topics.TransOpHalf {
 		return true
 	}
 	_, ok := b.topics.Lookup(topic)

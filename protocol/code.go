@@ -110,6 +110,8 @@ const (
 	// Codes of 5.x that its stock clients and tools send to any broker.
 	GetTopicConfig  RequestCode = 351
 	LitePullMessage RequestCode = 361
+	// RecallMessage takes a timer message back before it is due (5.3).
+	RecallMessage RequestCode = 370
 
 	// POP consumption of 5.x. Codes above 32767 do not fit the binary header: its clients use JSON.
 	QueryAssignment            RequestCode = 400
@@ -224,6 +226,7 @@ var requestNames = map[RequestCode]string{
 	DeleteExpiredCommitLog:           "DELETE_EXPIRED_COMMITLOG",
 	GetTopicConfig:                   "GET_TOPIC_CONFIG",
 	LitePullMessage:                  "LITE_PULL_MESSAGE",
+	RecallMessage:                    "RECALL_MESSAGE",
 	QueryAssignment:                  "QUERY_ASSIGNMENT",
 	SetMessageRequestMode:            "SET_MESSAGE_REQUEST_MODE",
 	GetAllMessageRequestMode:         "GET_ALL_MESSAGE_REQUEST_MODE",

@@ -53,6 +53,9 @@ const (
 	PollingTimeout   ResponseCode = 210
 )
 
+// IllegalOperation is the code of 5.x for a message that can't be recalled.
+const IllegalOperation ResponseCode = 604
+
 var responseNames = map[ResponseCode]string{
 	Success:                            "SUCCESS",
 	SystemError:                        "SYSTEM_ERROR",
@@ -92,6 +95,7 @@ var responseNames = map[ResponseCode]string{
 	DeleteAclConfigFailed:              "DELETE_ACL_CONFIG_FAILED",
 	UpdateGlobalWhiteAddrsConfigFailed: "UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED",
 	FlowControl:                        "FLOW_CONTROL",
+	IllegalOperation:                   "ILLEGAL_OPERATION",
 }
 
 // String returns the official name of the code, or its number when it is unknown.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -132,9 +133,20 @@ func (s *Store) deleteExpiredLog(stop <-chan struct{}) error {
 	starts := s.log.FileStarts()
 	reserved := time.Duration(cfg.FileReservedTime) * time.Hour
 	deleted := 0
-	for i := 0; i+1 < len(starts) && deleted < deleteFilesBatch; i++ {
+	expired := 0 // how many files
+	for ; expired+1 < len(starts) && expired < deleteFilesBatch; expired++ {
+		if !forced && now.Before(starts[expired].Modified.Add(reserved)) || starts[expired+1].Offset > s.dispatched.Load() {
+			break
+		}
+	}
+	held := expired > 0 && s.o.Release != nil
+	release := int64(math.MaxInt64)
+	if held {
+		release = s.o.Release(starts[expired].Offset)
+	}
+	for i := range expired {
 		next := starts[i+1].Offset
-		if !forced && now.Before(starts[i].Modified.Add(reserved)) || next > s.dispatched.Load() {
+		if next > release {
 			break
 		}
 		if deleted > 0 && !pause(stop, cfg.DeleteCommitLogFilesInterval) {
@@ -150,6 +162,8 @@ func (s *Store) deleteExpiredLog(stop <-chan struct{}) error {
 	}
 	if deleted > 0 {
 		s.o.Log.Info("log files were deleted", "files", deleted, "hour", hour, "space", space, "manual", manual, "forced", forced, "minPhyOffset", s.log.MinOffset())
+	} else if held {
+		s.o.Log.Info("log files are kept until the messages that wait in them have been stored again", "from", starts[0].Offset, "to", starts[expired].Offset)
 	} else if space {
 		s.o.Log.Warn("the disk is filling up, but there is no log file to delete", "log", use.log, "queues", use.queues)
 	}

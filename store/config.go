@@ -109,6 +109,9 @@ type Config struct {
 	EnableScheduleAsyncDeliver               bool
 	ScheduleAsyncDeliverMaxPendingLimit      int
 	ScheduleAsyncDeliverMaxResendNum2Blocked int
+	TimerWheelEnable                         bool // 5.x: deliver messages at a time of their own (TIMER_DELIVER_MS, …); false: such properties mean nothing, as to 4.9.8
+	TimerMaxDelaySec                         int  // 5.x: seconds that such a message may be put off, at most. Live
+	TimerFlushIntervalMs                     int  // 5.x: between two writes of rocketd-timer.json
 	EnableLmq                                bool
 	EnableMultiDispatch                      bool
 	MaxLmqConsumeQueueNum                    int
@@ -190,6 +193,9 @@ func DefaultConfig(root string) Config {
 		EnableScheduleMessageStats:               true,
 		ScheduleAsyncDeliverMaxPendingLimit:      2_000,
 		ScheduleAsyncDeliverMaxResendNum2Blocked: 3,
+		TimerWheelEnable:                         true,
+		TimerMaxDelaySec:                         40 * 24 * 3600,
+		TimerFlushIntervalMs:                     1_000,
 		MaxLmqConsumeQueueNum:                    20_000,
 	}
 }

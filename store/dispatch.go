@@ -174,6 +174,11 @@ func (s *Store) parse(r message.Record, a *Arrival) (p dispatchProperties) {
 			a.TagsCode = s.o.DeliverTime(int(level), a.StoreTimestamp)
 		}
 	}
+	if a.Topic == message.TopicTimer {
+		if code := message.TimerCode(a.Properties); code != 0 {
+			a.TagsCode = code
+		}
+	}
 	return p
 }
 

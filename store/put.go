@@ -49,10 +49,21 @@ func (s *Store) PageCacheBusy() bool {
 
 // Put appends a run; each Put gets its result. The checks of size are made here (Put.Err is
 // commitlog.ErrTooLarge, …); what a client sees is decided by the broker.
-func (s *Store) Put(run []*Put) {
+func (s *Store) Put(run []*Put) { s.put(run, s.Writable()) }
+
+// PutAgain appends messages that lie in log files which are to go, also when the disk is nearly full: they keep those files,
+// which are larger, from going.
+func (s *Store) PutAgain(run []*Put) {
+	refusal := s.Writable()
+	if errors.Is(refusal, ErrDiskFull) {
+		refusal = nil
+	}
+	s.put(run, refusal)
+}
+
+func (s *Store) put(run []*Put, refusal error) {
 	s.putting.RLock()
 	defer s.putting.RUnlock()
-	refusal := s.Writable()
 	if s.closed {
 		refusal = ErrClosed
 	}

@@ -42,6 +42,10 @@ type Options struct {
 	// Arrive is called by the dispatcher for every message that has entered its consume queue, after it can
 	// be read, in commit-log order. It must not block. nil: nobody waits.
 	Arrive func(Arrival)
+	// Release is asked by the cleaner before it deletes log files, up to where it may (a log offset, at most end): messages
+	// in them that somebody still needs have to be stored again first, which the function sets going. It must not wait; the
+	// cleaner asks again in its next run. It may be called before Open returns. nil: everything may go.
+	Release func(end int64) int64
 }
 
 // Arrival is a message that can be pulled now. Its strings point into a buffer valid during the call only.

@@ -19,7 +19,7 @@ func (s *Store) Queues(topic string) []int32 { return s.queues.Queues(topic) }
 func (s *Store) DeleteTopics(alive func(topic string) bool) error {
 	var errs []error
 	for _, topic := range s.queues.Topics() {
-		if topic == message.TopicSchedule || topic == message.TopicTransOpHalf ||
+		if topic == message.TopicSchedule || topic == message.TopicTimer || topic == message.TopicTransOpHalf ||
 			strings.HasPrefix(topic, message.LmqTopicPrefix) || alive(topic) {
 			continue
 		}

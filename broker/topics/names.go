@@ -13,6 +13,7 @@ const (
 	Benchmark         = "BenchmarkTest"
 	OffsetMovedEvent  = "OFFSET_MOVED_EVENT"
 	Schedule          = "SCHEDULE_TOPIC_XXXX"
+	Timer             = message.TopicTimer
 	Trace             = "RMQ_SYS_TRACE_TOPIC"
 	TransHalf         = "RMQ_SYS_TRANS_HALF_TOPIC"
 	TransOpHalf       = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
@@ -66,7 +67,7 @@ func IsLegal(topic string) bool { return topic != "" && message.LegalName(topic)
 // SendForbidden tells whether clients may not send to topic (code 16), as TopicValidator#isNotAllowedSendTopic.
 func SendForbidden(topic string) bool {
 	switch topic {
-	case Schedule, TransHalf, TransOpHalf, TransCheckMaxTime, SelfTest, OffsetMovedEvent:
+	case Schedule, Timer, TransHalf, TransOpHalf, TransCheckMaxTime, SelfTest, OffsetMovedEvent:
 		return true
 	}
 	return false

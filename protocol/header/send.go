@@ -31,6 +31,7 @@ type SendMessageResponse struct {
 	QueueId       int32
 	QueueOffset   int64
 	TransactionId string // never set by the 4.9.8 broker
+	RecallHandle  string // of a timer message, as 5.x; see message.RecallHandle
 }
 
 // ConsumerSendMsgBackRequest is the header of requests CONSUMER_SEND_MSG_BACK.

@@ -41,6 +41,21 @@ const (
 	PropertyFirstPopTime                   = "1ST_POP_TIME" // ms, when it was popped first
 )
 
+// Names of reserved properties of timer messages (MessageConst and TimerMessageStore of 5.3.3), and that of older clients of a
+// cloud service.
+const (
+	PropertyTimerDeliverMs   = "TIMER_DELIVER_MS" // ms since 1970
+	PropertyTimerDelaySec    = "TIMER_DELAY_SEC"
+	PropertyTimerDelayMs     = "TIMER_DELAY_MS"
+	PropertyStartDeliverTime = "__STARTDELIVERTIME" // ms since 1970
+	PropertyTimerOutMs       = "TIMER_OUT_MS"       // the broker's: when the message is due, ms since 1970
+	PropertyTimerEnqueueMs   = "TIMER_ENQUEUE_MS"
+	PropertyTimerDequeueMs   = "TIMER_DEQUEUE_MS"
+	PropertyTimerRollTimes   = "TIMER_ROLL_TIMES"
+	PropertyTimerDelUniqKey  = "TIMER_DEL_UNIQKEY" // topic+uniqKey of the message that this one recalls
+	PropertyBornTimestamp    = "BORN_TIMESTAMP"
+)
+
 // KeySeparator stands between the keys in PropertyKeys; ReplyMessageFlag is PropertyMessageType of a reply.
 const (
 	KeySeparator     = " "

@@ -9,6 +9,7 @@ import (
 const (
 	TopicAutoCreateKey     = "TBW102" // the default topic that new topics copy
 	TopicSchedule          = "SCHEDULE_TOPIC_XXXX"
+	TopicTimer             = "rmq_sys_wheel_timer" // of 5.x: messages that wait for a time of their own
 	TopicBenchmark         = "BenchmarkTest"
 	TopicTransHalf         = "RMQ_SYS_TRANS_HALF_TOPIC"
 	TopicTransOpHalf       = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
@@ -103,10 +104,11 @@ func IsSystemTopic(topic string) bool {
 	return strings.HasPrefix(topic, SystemTopicPrefix)
 }
 
-// IsNotAllowedSendTopic tells whether clients may not send to a topic (TopicValidator of 4.9.8).
+// IsNotAllowedSendTopic tells whether clients may not send to a topic (TopicValidator of 4.9.8). The topic of
+// timer messages is one of them here: what stands there goes to any topic.
 func IsNotAllowedSendTopic(topic string) bool {
 	switch topic {
-	case TopicSchedule, TopicTransHalf, TopicTransOpHalf, TopicTransCheckMaxTime, TopicSelfTest, TopicOffsetMovedEvent:
+	case TopicSchedule, TopicTimer, TopicTransHalf, TopicTransOpHalf, TopicTransCheckMaxTime, TopicSelfTest, TopicOffsetMovedEvent:
 		return true
 	}
 	return false

@@ -1,0 +1,90 @@
+package broker
+
+import (
+	"strconv"
+	"time"
+
+	"rocketd/broker/topics"
+	"rocketd/protocol"
+	"rocketd/protocol/header"
+	"rocketd/protocol/message"
+	"rocketd/remoting"
+	"rocketd/store"
+)
+
+// recallTag is the tag of a message that recalls another (RecallMessageProcessor of 5.3.3).
+const recallTag = "_RECALL_TAG_"
+
+// recall (370) takes a timer message back before it is due, as RecallMessageProcessor of 5.3.3: its checks in its order with
+// its remarks. A message that names the other one waits beside it, and neither is delivered. Success is answered whether
+// or not there is such a message.
+func (b *Broker) recall(c *remoting.Call, req *header.RecallMessageRequest) (*protocol.Command, error) {
+	const unavailable = "recall failed, broker service not available"
+	cfg, now := b.config(), b.clock()
+	switch {
+	case b.path.timer.Load() == nil: // as 4.9.8
+		return unsupported(c), nil
+	case !cfg.RecallMessageEnable:
+		return nil, protocol.Errorf(protocol.NoPermission, "recall failed, operation is forbidden")
+	case cfg.BrokerRole == store.Slave:
+		return nil, protocol.Errorf(protocol.SlaveNotAvailable, unavailable)
+	case now.UnixMilli() < cfg.StartAcceptSendRequestTimeStamp:
+		return nil, protocol.Errorf(protocol.ServiceNotAvailable, unavailable)
+	}
+	topic, ok := b.topics.Lookup(req.Topic)
+	if !ok {
+		return nil, protocol.Errorf(protocol.TopicNotExist, "recall failed, the topic[%s] not exist", req.Topic)
+	}
+	h, ok := message.ParseRecallHandle(req.RecallHandle)
+	switch {
+	case !ok:
+		return nil, protocol.Errorf(protocol.IllegalOperation, "recall handle is invalid")
+	case h.Topic != req.Topic:
+		return nil, protocol.Errorf(protocol.IllegalOperation, "recall failed, topic not match")
+	case h.BrokerName != cfg.BrokerName:
+		return nil, protocol.Errorf(protocol.IllegalOperation, unavailable)
+	}
+	at, err := strconv.ParseInt(h.Timestamp, 10, 64)
+	if left := at - now.UnixMilli(); err != nil || at < 0 || left <= 0 || left > int64(cfg.TimerMaxDelaySec)*1000 {
+		return nil, protocol.Errorf(protocol.IllegalOperation, "recall failed, timestamp invalid")
+	}
+	m := b.recallMessage(c, req, h, topic.TopicName, at, now)
+	if len(m.Properties) > message.MaxPropertiesLength-timerRoom {
+		return nil, protocol.Errorf(protocol.SystemError, "recall failed, execute error")
+	}
+	p := store.Put{Message: m}
+	b.store.Put([]*store.Put{&p})
+	if p.Err != nil {
+		b.stats.putFailed.Add(1)
+		return nil, protocol.Errorf(protocol.SystemError, "recall failed, execute error")
+	}
+	b.stats.put(1, 1, int64(p.Size), b.clock().Sub(now))
+	a := c.Success(&header.RecallMessageResponse{MsgId: h.UniqKey})
+	if !b.store.SyncFlush() {
+		return a, nil
+	}
+	b.store.WaitFlushed(p.End, time.Duration(cfg.SyncFlushTimeout)*time.Millisecond, func(error) { c.Reply(a) })
+	return nil, nil
+}
+
+// recallMessage is the message that recalls another one: due when that is.
+func (b *Broker) recallMessage(c *remoting.Call, req *header.RecallMessageRequest, h message.RecallHandle, topic string, at int64, now time.Time) *message.Message {
+	millis := strconv.FormatInt(now.UnixMilli(), 10)
+	var text []byte
+	for _, p := range [][2]string{
+		{message.PropertyTags, recallTag},
+		{message.PropertyTimerDelUniqKey, message.RecallKey(topic, h.UniqKey)},
+		{message.PropertyUniqKey, h.UniqKey},
+		{message.PropertyTimerDeliverMs, h.Timestamp},
+		{message.PropertyBornTimestamp, millis},
+		{message.PropertyProducerGroup, req.ProducerGroup},
+	} {
+		if p[1] != "" {
+			text = message.AppendProperty(text, p[0], p[1])
+		}
+	}
+	m := &message.Message{Topic: topic, Body: []byte("0"), BornTimestamp: now.UnixMilli(), BornHost: c.Conn().RemoteAddr(), StoreHost: b.storeHost()}
+	m.Properties = string(appendTimerText(nil, m, string(text), b.config().BrokerClusterName, at-1)) // the handle has a ms more
+	m.Topic = topics.Timer
+	return m
+}

@@ -1,0 +1,116 @@
+package timer
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"rocketd/protocol/message"
+	"rocketd/store/commitlog"
+)
+
+// TestRelease: what waits in files that are to go is stored again first, and delivered once.
+func TestRelease(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		if got := (&Timer{o: Options{Store: r.fakeStore}}).Release(500); got != 500 {
+			t.Errorf("with no timer messages %d may go", got)
+		}
+		due := time.Now().Add(time.Minute)
+		r.wait(time.Now(), "old")
+		r.wait(due, "a")
+		r.wait(due, "recalled")
+		r.recall(due, "recalled")
+		r.wait(due.Add(time.Hour), "b")
+		r.wait(due, "c") // in a file that stays
+		r.start()
+		synctest.Wait()
+		if got := r.timer.Release(500); got >= 500 {
+			t.Fatalf("%d may go at once", got)
+		}
+		synctest.Wait()
+		if got := r.timer.Release(500); got < 500 {
+			t.Fatalf("%d may go", got)
+		}
+		if r.again != 4 {
+			t.Errorf("%d are stored again", r.again)
+		}
+		r.mu.Lock()
+		r.minPhy, r.first = 500, 5
+		r.mu.Unlock()
+		pass(time.Minute)
+		r.check("old c a") // a has a later place now
+		r.close()
+		r.start()
+		defer r.close()
+		pass(time.Hour)
+		r.check("old c a b")
+		if n, _ := message.Property(r.delivered[3].Properties, message.PropertyTimerRollTimes); n != "1" {
+			t.Errorf("%s = %s", message.PropertyTimerRollTimes, n)
+		}
+	})
+}
+
+// TestReleaseFails: files stay while a message in them can't be stored again, or its copy is not durable.
+func TestReleaseFails(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		due := time.Now().Add(time.Hour)
+		for i := range 600 {
+			r.wait(due, fmt.Sprint(i))
+		}
+		r.fail = func(m *message.Message) error {
+			if n, err := strconv.Atoi(string(m.Body)); err == nil && n >= 300 {
+				return commitlog.ErrFull
+			}
+			return nil
+		}
+		r.start()
+		defer r.close()
+		r.timer.Release(40_000)
+		pass(10 * time.Second)
+		if got := r.timer.Release(40_000); got >= 40_000 {
+			t.Errorf("%d may go although a message can't be stored", got)
+		}
+		var hold []func(error)
+		r.mu.Lock()
+		r.fail = nil
+		r.flushed = func(done func(error)) { hold = append(hold, done) }
+		r.mu.Unlock()
+		pass(10 * time.Second)
+		if got := r.timer.Release(40_000); got >= 40_000 {
+			t.Errorf("%d may go although the copies are not durable", got)
+		}
+		r.mu.Lock()
+		r.flushed = nil
+		held := hold
+		r.mu.Unlock()
+		for i, done := range held {
+			if i == 0 {
+				done(errors.New("fsync"))
+			} else {
+				done(nil)
+			}
+		}
+		pass(10 * time.Second)
+		if got := r.timer.Release(40_000); got < 40_000 {
+			t.Errorf("%d may go", got)
+		}
+		pass(time.Hour)
+		seen := map[string]int{}
+		for _, name := range r.bodies() {
+			seen[name]++
+		}
+		if len(seen) != 600 || len(r.bodies()) < 600 {
+			t.Errorf("%d of 600 delivered", len(seen))
+		}
+		for name, n := range seen {
+			if n > 1 {
+				t.Errorf("%s came %d times: %s", name, n, strings.Join(r.bodies()[:3], " "))
+				break
+			}
+		}
+	})
+}
