@@ -275,6 +275,7 @@ func (s *Store) indexStart(from int64, crashed, own bool) (int64, error) {
 	if !s.Config().MessageIndexEnable {
 		return from, nil
 	}
+	keyless := own && s.checkpoint.indexMsgTimestamp == 0 // nothing that the checkpoint covers has a key
 	if crashed {
 		start, err := s.index.Recover(from, s.checkpoint.indexMsgTimestamp, func(phyOffset int64) int64 {
 			return s.storeTime(phyOffset)
@@ -283,7 +284,7 @@ func (s *Store) indexStart(from int64, crashed, own bool) (int64, error) {
 			return 0, err
 		}
 		// The last file may be empty because it is lost. Then too indexing goes on behind what there is.
-		if from = start; !own || s.index.Shrunk() && s.index.EndPhyOffset() != s.checkpoint.lastRecord {
+		if from = start; !own || !keyless && s.index.Shrunk() && s.index.EndPhyOffset() != s.checkpoint.lastRecord {
 			from = min(from, s.index.EndPhyOffset())
 		}
 	}
@@ -295,6 +296,9 @@ func (s *Store) indexStart(from int64, crashed, own bool) (int64, error) {
 		from = min(from, start)
 	}
 	if s.index.Empty() {
+		if keyless {
+			return from, nil
+		}
 		return max(0, s.log.MinOffset()), nil
 	}
 	from, err := s.lackingTail(from)
