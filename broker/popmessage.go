@@ -14,6 +14,7 @@ import (
 	"rocketd/protocol"
 	"rocketd/protocol/header"
 	"rocketd/remoting"
+	"rocketd/store"
 )
 
 // Behaviour: POP_MESSAGE, as PopMessageProcessor of 5.3.3: its checks in its order with its remarks. The broker decides
@@ -161,7 +162,7 @@ func (p *popping) serve(first bool) *protocol.Command {
 			b.path.pop.held.Notify(p.key())
 		}
 		a := p.call.Answer(protocol.Success, "FOUND", h)
-		a.Body = t.body
+		a.Body, a.Recycle = t.body, store.RecycleBody
 		return a
 	}
 	if t.err != nil && !errors.Is(t.err, pop.ErrFull) && !errors.Is(t.err, pop.ErrSame) {

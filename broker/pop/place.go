@@ -40,6 +40,7 @@ func (c *Checkpoints) replay() {
 				broken++
 			}
 		}
+		store.RecycleBody(got.Body)
 		if got.NextBeginOffset <= at { // nothing can be read there
 			at++
 			continue

@@ -1,0 +1,206 @@
+package pop
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var queueT = Key{"T", "G", 0}
+
+// started runs a test with a table on a fresh store and a clock of its own.
+func started(t *testing.T, limit int, f func(t *testing.T, b *bed)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, newStore())
+		b.open(limit)
+		defer func() { b.Close() }()
+		f(t, b)
+	})
+}
+
+func (b *bed) wantAgain(list ...string) {
+	b.tb.Helper()
+	synctest.Wait()
+	if got := b.again(); !reflect.DeepEqual(got, list) {
+		b.tb.Errorf("come again: %q, want %q", got, list)
+	}
+}
+
+// pass lets time pass.
+func pass(d time.Duration) { <-time.After(d) }
+
+func TestUnacknowledgedComesAgain(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		b.fill("T", 5)
+		at := b.pop(queueT, 0, 3, 10*time.Second)
+		b.ack(queueT, 0, at, 1)
+		b.ack(queueT, 0, at, 1)
+		if n := b.Inflight(b.Queue(queueT)); n != 2 {
+			t.Errorf("%d under way", n)
+		}
+		pass(10*time.Second - time.Millisecond)
+		b.wantAgain()
+		pass(time.Millisecond)
+		b.wantAgain("G T 0", "G T 2")
+		if b.Open() != 0 || b.Inflight(b.Queue(queueT)) != 0 {
+			t.Error("still under way")
+		}
+		got := b.store.queue("%RETRY%G_T", 0)
+		if len(got) != 2 || got[0].ReconsumeTimes != 1 || got[0].BornHost != host {
+			t.Errorf("copies: %+v", got)
+		}
+		b.ack(queueT, 0, at, 0) // too late
+		pass(time.Hour)
+		b.wantAgain()
+	})
+}
+
+func TestAcknowledgedDoesNotComeAgain(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		b.fill("T", 40)
+		first, second := b.pop(queueT, 0, 32, time.Second), b.pop(queueT, 32, 1, time.Second)
+		other := Key{"T", "H", 0}
+		b.pop(other, 0, 1, time.Second)
+		for o := range int64(32) {
+			b.ack(queueT, 0, first, o)
+		}
+		b.ack(queueT, 32, second, 32)
+		pass(time.Minute)
+		b.wantAgain("H T 0")
+	})
+}
+
+func TestRunOfAcksIsOneRecord(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		b.fill("T", 10)
+		one, two := b.pop(queueT, 0, 4, time.Hour), b.pop(queueT, 4, 4, time.Hour)
+		before := b.store.MaxOffset(LogTopic, 0)
+		run := []Ack{{queueT, 0, one, 0}, {queueT, 0, one, 1}, {queueT, 4, two, 7}, {queueT, 0, one, 2}, {queueT, 0, one, 9}, {Key{"T", "none", 0}, 0, one, 0}}
+		if err := b.Acked(run); err != nil {
+			t.Fatal(err)
+		}
+		if n := b.store.MaxOffset(LogTopic, 0) - before; n != 1 {
+			t.Errorf("%d records", n)
+		}
+		if n := b.Inflight(b.Queue(queueT)); n != 4 {
+			t.Errorf("%d under way, want 3, 4, 5, 6", n)
+		}
+	})
+}
+
+func TestChangedInvisibleTime(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		b.fill("T", 3)
+		at := b.pop(queueT, 0, 2, 10*time.Second)
+		later, ok, err := b.Changed(Ack{queueT, 0, at, 1}, 60_000)
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		if _, ok, _ := b.Changed(Ack{queueT, 0, at, 1}, 1); ok {
+			t.Error("changed by its old handle")
+		}
+		pass(11 * time.Second)
+		b.wantAgain("G T 0")
+		again, ok, err := b.Changed(Ack{queueT, 1, later, 1}, 1000) // sooner
+		if err != nil || !ok || again <= later {
+			t.Fatal(again, ok, err)
+		}
+		pass(time.Second)
+		b.wantAgain("G T 1")
+		if _, ok, _ := b.Changed(Ack{queueT, 1, again, 1}, 1); ok {
+			t.Error("changed what has come again")
+		}
+	})
+}
+
+func TestFailedCopiesAreTriedAgain(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		b.fill("T", 2)
+		b.pop(queueT, 0, 2, time.Second)
+		b.mu.refuse = errFull
+		pass(time.Second)
+		b.wantAgain()
+		pass(9 * time.Second)
+		b.mu.Lock()
+		b.mu.refuse = nil
+		b.mu.Unlock()
+		b.store.Lock()
+		b.store.fail = errFull
+		b.store.Unlock()
+		pass(time.Second) // 10 s after the first try
+		b.wantAgain("G T 0", "G T 1")
+		if n := len(b.store.queue("%RETRY%G_T", 0)); n != 0 || b.Open() != 1 {
+			t.Fatalf("%d copies, %d open", n, b.Open())
+		}
+		b.store.Lock()
+		b.store.fail = nil
+		b.store.Unlock()
+		pass(20 * time.Second)
+		b.wantAgain("G T 0", "G T 1")
+		if n := len(b.store.queue("%RETRY%G_T", 0)); n != 2 || b.Open() != 0 {
+			t.Errorf("%d copies, %d open", n, b.Open())
+		}
+	})
+}
+
+func TestWhatCannotBeStoredIsNotTaken(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		b.fill("T", 3)
+		at := b.pop(queueT, 0, 2, time.Minute)
+		b.store.fail = errFull
+		q := b.Queue(queueT)
+		if err := b.Popped(q, 2, at, 1000, []int64{2}, 3); !errors.Is(err, errFull) {
+			t.Error(err)
+		}
+		if err := b.Acked([]Ack{{queueT, 0, at, 0}}); !errors.Is(err, errFull) {
+			t.Error(err)
+		}
+		if _, ok, err := b.Changed(Ack{queueT, 0, at, 1}, 1000); ok || !errors.Is(err, errFull) {
+			t.Error(ok, err)
+		}
+		b.store.fail = nil
+		if b.Open() != 1 || b.Inflight(q) != 2 {
+			t.Errorf("%d open, %d under way", b.Open(), b.Inflight(q))
+		}
+		pass(time.Minute)
+		b.wantAgain("G T 0", "G T 1")
+	})
+}
+
+func TestLimitOfCheckpoints(t *testing.T) {
+	started(t, 2, func(t *testing.T, b *bed) {
+		b.fill("T", 9)
+		at := b.pop(queueT, 0, 3, time.Minute)
+		b.pop(queueT, 3, 3, time.Minute)
+		q := b.Queue(queueT)
+		if err := b.Popped(q, 6, at, 1000, []int64{6}, 7); !errors.Is(err, ErrFull) {
+			t.Error(err)
+		}
+		b.ack(queueT, 0, at, 0, 1, 2)
+		b.pop(queueT, 6, 1, time.Minute)
+	})
+}
+
+func TestSamePopTwiceInAMillisecond(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		b.fill("T", 2)
+		at := b.pop(queueT, 0, 2, time.Minute)
+		if err := b.Popped(b.Queue(queueT), 0, at, 1000, []int64{0}, 1); !errors.Is(err, ErrSame) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestMessageThatIsGone(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		b.pop(queueT, 5, 2, time.Second) // its queue is empty
+		pass(time.Second)
+		b.wantAgain()
+		if b.Open() != 0 {
+			t.Error("still open")
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package pop
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestOrderlyBatch(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		q := b.Queue(queueT)
+		at := time.Now().UnixMilli()
+		if s := string(b.PoppedOrderly(q, "one", at, 4000, []int64{5, 6, 8}, nil)); s != "0 0 0" {
+			t.Errorf("counts %q", s)
+		}
+		busy := func(want time.Duration, attempt string) {
+			t.Helper()
+			var until int64
+			if want > 0 {
+				until = at + want.Milliseconds()
+			}
+			if got := b.Busy(q, attempt); got != until {
+				t.Errorf("busy until %d, want %d", got-at, want.Milliseconds())
+			}
+		}
+		busy(4*time.Second, "")
+		busy(4*time.Second, "two")
+		busy(0, "one")
+		ack := func(offset, popTime int64, want OrderAck, next int64) {
+			t.Helper()
+			if what, at := b.AckedOrderly(q, offset, popTime); what != want || at != next {
+				t.Errorf("ack of %d: %v, %d, want %v, %d", offset, what, at, want, next)
+			}
+		}
+		ack(6, at, OrderAdvanced, 5)
+		ack(5, at+1, OrderNone, 0)
+		ack(7, at, OrderIllegal, 0)
+		b.ChangedOrderly(q, 8, at, at+9000)
+		busy(9*time.Second, "")
+		ack(5, at, OrderAdvanced, 8)
+		ack(8, at, OrderAdvanced, 9)
+		busy(0, "")
+		pass(10 * time.Second)
+		b.PoppedOrderly(q, "", at+10_000, 1000, []int64{8, 9}, nil)
+		if s := string(b.PoppedOrderly(q, "", at+12_000, 1000, []int64{8, 9, 10}, []byte("x"))); s != "x;0 qo0%8 2;0 qo0%9 1;0 0 0" {
+			t.Errorf("counts %q", s)
+		}
+		if what, next := b.AckedOrderly(b.Queue(Key{"T", "fresh", 0}), 7, 1); what != OrderAdvanced || next != 8 {
+			t.Errorf("ack of a queue that is not known: %v, %d", what, next)
+		}
+	})
+}
+
+// official is what the official 5.3.3 wrote for a batch of two that was acknowledged (spec/pop.md section 11).
+const official = `{"table":{"PT@OG1":{1:{"cm":3,"i":4000,"l":1795977922397,"o":[0,1],"oc":{0:1,1:1},"popTime":1795977922393}}}}`
+
+func TestOrderFile(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		if err := b.DecodeOrders([]byte(official)); err != nil {
+			t.Fatal(err)
+		}
+		o := b.find(Key{"PT", "OG1", 1}).order
+		o.consumed = time.Now().UnixMilli()
+		if o.acked != 3 || o.popTime != 1795977922393 || o.invisible != 4000 || o.counts[1] != 1 || len(o.offsets) != 2 || o.offsets[1] != 1 {
+			t.Errorf("read: %+v", o)
+		}
+		b.PoppedOrderly(b.Queue(queueT), "id", 5, 6, []int64{10, 12}, nil)
+		b.ChangedOrderly(b.Queue(queueT), 12, 5, 77)
+		text, err := b.EncodeOrders()
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := strings.NewReplacer("\n", "", "\t", "").Replace(string(text))
+		for _, want := range []string{`"PT@OG1":{1:{"cm":3,"i":4000,"l":`, `"o":[0,1],"oc":{0:1,1:1},"popTime":1795977922393}`,
+			`"T@G":{0:{"a":"id","cm":0,"i":6,"l":`, `"o":[10,2],"ot":{12:77},"popTime":5}`} {
+			if !strings.Contains(plain, want) {
+				t.Errorf("%s lacks %s", plain, want)
+			}
+		}
+		if !b.OrdersChanged() || b.OrdersChanged() {
+			t.Error("changed is told once")
+		}
+		c := newBed(t, b.store)
+		c.open(0)
+		defer c.Close()
+		if err := c.DecodeOrders(text); err != nil {
+			t.Fatal(err)
+		}
+		if o := c.find(queueT).order; o.attemptId != "id" || o.offsets[1] != 12 || o.visible[12] != 77 {
+			t.Errorf("read again: %+v", o)
+		}
+		pass(25 * time.Hour)
+		if text, _ = b.EncodeOrders(); strings.Contains(string(text), "PT@OG1") {
+			t.Errorf("kept for ever: %s", text)
+		}
+		for _, bad := range []string{`{"table":{"x":{0:{"o":[1]}}}}`, `{"table":{"T@B":{0:{"o":[]},1:null}}}`, `{}`} {
+			if err := c.DecodeOrders([]byte(bad)); err != nil {
+				t.Errorf("%s: %v", bad, err)
+			}
+		}
+		if c.find(Key{"T", "B", 0}) != nil {
+			t.Error("an empty batch was taken")
+		}
+	})
+}
