@@ -37,7 +37,9 @@ var plausible = map[string]string{
 	"subscription": "*", "subVersion": "0", "expressionType": "TAG", "properties": "KEYS\x01k", "defaultTopicQueueNums": "4",
 	"bornTimestamp": "1700000000000", "beginTimestamp": "0", "endTimestamp": "9000000000000", "timestamp": "0", "brokerId": "7",
 	"readQueueNums": "2", "writeQueueNums": "2", "perm": "6", "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0",
-	"order": "false", "unitMode": "false", "batch": "false", "compressed": "false", "isForce": "true", "isOrder": "false", "offline": "true",
+	"invisibleTime": "60000", "pollTime": "0", "bornTime": "0", "initMode": "0", "expType": "TAG", "exp": "*", "attemptId": "x",
+	"extraInfo": "0 1700000000000 60000 0 0 broker-a 0 0",
+	"order":     "false", "unitMode": "false", "batch": "false", "compressed": "false", "isForce": "true", "isOrder": "false", "offline": "true",
 	"jstackEnable": "false", "removeOffset": "false", "acceptStandardJsonOnly": "true", "bodyCrc32": "0",
 	"statsName": "TOPIC_PUT_NUMS", "statsKey": badTopic, "msgId": "7F00000100002A9F0000000000000000", "originMsgId": "x",
 	"tranStateTableOffset": "0", "commitLogOffset": "0", "commitOrRollback": "8", "fromTransactionCheck": "false", "transactionId": "x",
@@ -58,15 +60,18 @@ var ofCode = map[int]map[string]string{
 // bodies are those of a right request, of the codes that have one.
 var bodies = map[int][]byte{
 	10: []byte("hello"), 310: []byte("hello"), 320: wire.Batch("", []byte("one"), []byte("two")),
-	25:  []byte("flushDelayOffsetInterval=10000\n"),
-	34:  []byte(`{"clientID":"BadInputClient","consumerDataSet":[],"producerDataSet":[{"groupName":"BadInputGroup"}]}`),
-	41:  []byte(`{"clientId":"BadInputClient","consumerGroup":"BadInputGroup","mqSet":[{"brokerName":"broker-a","queueId":0,"topic":"BadInput"}]}`),
-	42:  []byte(`{"clientId":"BadInputClient","consumerGroup":"BadInputGroup","mqSet":[{"brokerName":"broker-a","queueId":0,"topic":"BadInput"}]}`),
-	46:  []byte(`{"clientId":"BadInputClient","group":"BadInputGroup","subscriptionData":{"expressionType":"TAG","subString":"*","topic":"BadInput"}}`),
-	103: []byte(`{"topicConfigSerializeWrapper":{"dataVersion":{"counter":1,"timestamp":1},"topicConfigTable":{}},"filterServerList":[]}`),
-	200: []byte(`{"groupName":"BadInputGroup","retryQueueNums":1,"retryMaxTimes":16}`),
-	318: []byte("clusterTest=false\n"),
-	322: []byte(`{"counter":1,"timestamp":1}`),
+	25:     []byte("flushDelayOffsetInterval=10000\n"),
+	34:     []byte(`{"clientID":"BadInputClient","consumerDataSet":[],"producerDataSet":[{"groupName":"BadInputGroup"}]}`),
+	41:     []byte(`{"clientId":"BadInputClient","consumerGroup":"BadInputGroup","mqSet":[{"brokerName":"broker-a","queueId":0,"topic":"BadInput"}]}`),
+	42:     []byte(`{"clientId":"BadInputClient","consumerGroup":"BadInputGroup","mqSet":[{"brokerName":"broker-a","queueId":0,"topic":"BadInput"}]}`),
+	46:     []byte(`{"clientId":"BadInputClient","group":"BadInputGroup","subscriptionData":{"expressionType":"TAG","subString":"*","topic":"BadInput"}}`),
+	103:    []byte(`{"topicConfigSerializeWrapper":{"dataVersion":{"counter":1,"timestamp":1},"topicConfigTable":{}},"filterServerList":[]}`),
+	200:    []byte(`{"groupName":"BadInputGroup","retryQueueNums":1,"retryMaxTimes":16}`),
+	400:    []byte(`{"topic":"BadInput","consumerGroup":"BadInputGroup","clientId":"BadInputClient","strategyName":"AVG","messageModel":"CLUSTERING"}`),
+	401:    []byte(`{"topic":"BadInput","consumerGroup":"BadInputGroup","mode":"POP","popShareQueueNum":0}`),
+	200151: []byte(`{"brokerName":"broker-a","acks":[{"c":"BadInputGroup","t":"BadInput","r":"0","so":0,"q":0,"rq":0,"pt":1,"it":60000,"b":"AQ=="}]}`),
+	318:    []byte("clusterTest=false\n"),
+	322:    []byte(`{"counter":1,"timestamp":1}`),
 }
 
 // oneway is the case that wants no answer, and gets none, however wrong it is.

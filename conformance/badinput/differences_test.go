@@ -2,7 +2,10 @@
 
 package badinput
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 // difference is where rocketd's answer is not the official one, with the reason why it is better. COMPATIBILITY.md has a line
 // for each reason.
@@ -45,7 +48,15 @@ const (
 
 // ofLater are the codes that 5.x clients send and no 4.9 server knows: there is no official answer, and any will do that keeps the
 // connection.
-var ofLater = map[int]bool{351: true, 361: true}
+var ofLater = map[int]bool{351: true, 361: true,
+	400: true, 401: true, 402: true, 200050: true, 200051: true, 200052: true, 200053: true, 200054: true, 200055: true, 200056: true, 200151: true}
+
+// binaryLost tells whether a request's code does not fit the binary header: its low half asks for something else.
+func binaryLost(c badCase) bool { return c.code > 1<<15 && strings.HasSuffix(c.name, "binary") }
+
+// laterChanges are what requests of these codes change in the tables: what a group pops moves its offset, and comes again in a
+// retry topic.
+var laterChanges = regexp.MustCompile(`rmq_sys_ROCKETD_POP_LOG|%RETRY%BadInput\w*_BadInput|offset BadInput@BadInput`)
 
 // findDifference returns the index of the difference that a case's answer is.
 func findDifference(c badCase, got, official answer) (int, bool) {

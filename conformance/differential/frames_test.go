@@ -148,7 +148,7 @@ func TestMildHeaders(t *testing.T) {
 
 // Codes that a broker of 4.9.8 has no handler for (4.9.7 still answers 54), and such of a name server.
 var (
-	unknownToBroker = []int{0, -1, 13, 22, 23, 27, 209, 210, 211, 212, 213, 214, 301, 302, 330, 350, 400, 9999, 32767, // unused and unknown
+	unknownToBroker = []int{0, -1, 13, 22, 23, 27, 209, 210, 211, 212, 213, 214, 301, 302, 330, 350, 9999, 32767, // unused and unknown
 		100, 101, 103, 105, 216, 322, // the name server's
 		39, 40, 220, 221, 326} // the client's
 	unknownToNamesrv = []int{0, -1, 10, 11, 13, 17, 25, 54, 200, 209, 222, 301, 307, 317, 323, 351, 361, 9999}
