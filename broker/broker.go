@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"rocketd/broker/acl"
 	"rocketd/broker/clients"
 	"rocketd/broker/filter"
 	"rocketd/broker/groups"
@@ -63,6 +64,7 @@ type Broker struct {
 	consumers *clients.Consumers
 	producers *clients.Producers
 	locks     *locks.Table
+	acl       *acl.Table    // nil = access control is off
 	filters   *filter.Table // the expressions of consumers
 	compiled  filter.Compiled
 	stats     totals       // of the whole store
@@ -163,6 +165,9 @@ func (b *Broker) open() error {
 	b.registrar = newRegistrar(b)
 	b.stats.latency.Store(newPutLatency())
 	b.traffic = stats.New(cfg.BrokerClusterName, b.boot, b.log)
+	if err := b.openAcl(cfg); err != nil {
+		return err
+	}
 	if err := b.openPath(); err != nil {
 		return err
 	}
@@ -186,6 +191,9 @@ func (b *Broker) open() error {
 	}
 	b.mux = remoting.NewMux(b.refuse)
 	b.routes(b.mux)
+	if b.acl != nil {
+		b.mux.Guard(b.permit)
+	}
 	events := remoting.Events{Closed: func(c *remoting.Conn, _ remoting.CloseReason) { b.connClosed(c) }}
 	b.server = remoting.NewServer(cfg.ServerConfig, b.mux, events, b.log)
 	b.fast = remoting.NewServer(cfg.fastConfig(), b.mux.Without(fastWithout...), events, b.log)

@@ -30,7 +30,7 @@ var startKeys = []string{
 	"mappedFileSizeCommitLog", "mappedFileSizeConsumeQueue", "maxHashSlotNum", "maxIndexNum", "enableConsumeQueueExt",
 	"mappedFileSizeConsumeQueueExt", "expectConsumerNumUseFilter", "maxErrorRateOfBloomFilter",
 	"flushDiskType", "messageDelayLevel", "messageIndexEnable", "traceTopicEnable", "msgTraceTopicName",
-	"flushConsumerOffsetInterval", "flushDelayOffsetInterval", "frameMaxLength", "configBlackList", "rocketmqHome",
+	"flushConsumerOffsetInterval", "flushDelayOffsetInterval", "frameMaxLength", "configBlackList", "rocketmqHome", "aclEnable", "aclPlainFile",
 
 	"defaultTopicQueueNums", "clusterTopicEnable", "brokerTopicEnable",
 	"queryMessageThreadPoolNums", "adminBrokerThreadPoolNums", "clientManageThreadPoolNums",
@@ -41,7 +41,7 @@ var startKeys = []string{
 }
 
 // alwaysBlack are keys that no request may change, whatever configBlackList says.
-var alwaysBlack = []string{"brokerConfigPath", "rocketmqHome", "configBlackList"}
+var alwaysBlack = []string{"brokerConfigPath", "rocketmqHome", "configBlackList", "aclPlainFile"}
 
 // getBrokerConfig (26) is every key with its value, one a line; unknown keys of the configuration file too.
 func (b *Broker) getBrokerConfig(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {

@@ -98,7 +98,8 @@ type Config struct {
 
 	// Access control.
 
-	AclEnable bool // refused at start until it is served
+	AclEnable    bool   // check every request by the ACL files below rocketmqHome. Read at start
+	AclPlainFile string // the default ACL file, below rocketmqHome; property rocketmq.acl.plain.file of the official broker. Read at start
 
 	// Accepted.
 
@@ -200,6 +201,7 @@ func DefaultConfig(storeRoot string) Config {
 		ConsumerFallbehindThreshold:     16 << 30,
 		StoreReplyMessageEnable:         true,
 		ConfigBlackList:                 "configBlackList;brokerConfigPath",
+		AclPlainFile:                    "conf/plain_acl.yml",
 
 		TransactionTimeOut:       6_000,
 		TransactionCheckMax:      15,

@@ -122,8 +122,6 @@ type unserved struct {
 }
 
 var notServed = []unserved{
-	{func(c *Config) bool { return c.AclEnable },
-		"aclEnable=true: access control is not served yet, and without it everybody would be let in; set aclEnable=false and protect the ports by other means"},
 	{func(c *Config) bool { return c.BrokerRole == store.Slave },
 		"brokerRole=SLAVE: replication is not served yet; run this broker as ASYNC_MASTER, or keep the official broker for slaves"},
 	{func(c *Config) bool { return c.BrokerRole == store.SyncMaster },
@@ -157,6 +155,9 @@ func (c *Config) Validate() error {
 		if r.when(c) {
 			all = append(all, errors.New(r.text))
 		}
+	}
+	if c.AclEnable && c.RocketmqHome == "" {
+		all = append(all, errors.New("aclEnable=true: rocketmqHome (or environment variable ROCKETMQ_HOME) must say where conf/plain_acl.yml and conf/acl lie"))
 	}
 	for _, kv := range c.extra {
 		if kv.Key == tlsMode && strings.EqualFold(strings.TrimSpace(kv.Value), "enforcing") {

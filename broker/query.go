@@ -35,6 +35,13 @@ func (b *Broker) viewMessage(c *remoting.Call, req *header.ViewMessageRequest) (
 	if err != nil {
 		return nil, protocol.Errorf(protocol.SystemError, "can not find message by the offset, %d", req.Offset)
 	}
+	if b.acl != nil {
+		if m, err := b.store.Message(req.Offset); err != nil {
+			return nil, protocol.Errorf(protocol.SystemError, "can not find message by the offset, %d", req.Offset)
+		} else if err := b.mayRead(c, m.Topic); err != nil {
+			return nil, err
+		}
+	}
 	a := c.Success(nil)
 	a.Body = r[:r.Size()]
 	return a, nil

@@ -96,6 +96,12 @@ func (b *Broker) routes(m *remoting.Mux) {
 	remoting.Handle(m, protocol.DeleteExpiredCommitLog, l.admin, b.deleteExpiredLog)
 	remoting.Handle(m, protocol.QueryConsumeQueue, l.admin, b.queryConsumeQueue)
 
+	// Access control.
+	remoting.Handle(m, protocol.UpdateAndCreateAclConfig, l.admin, b.updateAclConfig)
+	remoting.Handle(m, protocol.DeleteAclConfig, l.admin, b.deleteAclConfig)
+	remoting.Handle(m, protocol.UpdateGlobalWhiteAddrsConfig, l.admin, b.updateGlobalWhiteAddrs)
+	remoting.Handle(m, protocol.GetBrokerClusterAclInfo, l.admin, b.aclVersion)
+
 	// The broker itself.
 	remoting.Handle(m, protocol.UpdateBrokerConfig, l.admin, b.updateBrokerConfig)
 	remoting.Handle(m, protocol.GetBrokerConfig, l.scan, b.getBrokerConfig)

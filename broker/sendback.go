@@ -62,6 +62,9 @@ func (b *Broker) sendBack(c *remoting.Call, req *header.ConsumerSendMsgBackReque
 	if err != nil {
 		return nil, protocol.Errorf(protocol.SystemError, "look message by offset failed, %d", req.Offset)
 	}
+	if err := b.mayRead(c, m.Topic); err != nil {
+		return nil, err
+	}
 	limit := group.RetryMaxTimes
 	if req.MaxReconsumeTimes.Set && c.Command().Version >= version349 {
 		limit = req.MaxReconsumeTimes.Value

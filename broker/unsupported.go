@@ -7,7 +7,6 @@ const (
 	unused    = "no client of 4.9.8 sends it and the official broker answers it like an unknown code"
 	ofNamesrv = "served by the name server"
 	ofClient  = "sent by the broker to a client"
-	acl       = "access control is not served yet"
 )
 
 // Unsupported names every declared request code that the broker answers REQUEST_CODE_NOT_SUPPORTED, with the
@@ -26,11 +25,6 @@ var Unsupported = map[protocol.RequestCode]string{
 	protocol.RegisterFilterServer:          unused,
 	protocol.RegisterMessageFilterClass:    unused,
 	protocol.GetBrokerClusterAclConfig:     "removed in 4.9.8; it told secret keys",
-
-	protocol.UpdateAndCreateAclConfig:     acl,
-	protocol.DeleteAclConfig:              acl,
-	protocol.GetBrokerClusterAclInfo:      acl,
-	protocol.UpdateGlobalWhiteAddrsConfig: acl,
 
 	protocol.PutKVConfig:                   ofNamesrv,
 	protocol.GetKVConfig:                   ofNamesrv,

@@ -38,7 +38,7 @@ func newApp(stdout, stderr io.Writer, started time.Time) *cli.App {
 		HideHelpCommand: true,
 		Writer:          stdout,
 		ErrWriter:       stderr,
-		Commands:        []*cli.Command{p.standalone(), p.namesrv(), p.broker(), p.store(), versionCommand()},
+		Commands:        []*cli.Command{p.standalone(), p.namesrv(), p.broker(), p.store(), p.admin(), versionCommand()},
 		OnUsageError:    usage,
 		ExitErrHandler:  func(*cli.Context, error) {}, // run decides
 		Action: func(c *cli.Context) error {

@@ -84,7 +84,7 @@ func flagsFirst(app *cli.App, args []string) []string {
 			command = c
 		}
 	}
-	if command == nil {
+	if command == nil || len(command.Subcommands) > 0 { // the commands below that have no arguments
 		return args
 	}
 	valued := map[string]bool{}

@@ -18,6 +18,8 @@ var reasons = map[string]string{
 	"github.com/HdrHistogram/hdrhistogram-go": "latency percentiles of the bench",
 	"go.uber.org/goleak":                      "tests: no goroutine is left behind",
 	"pgregory.net/rapid":                      "tests: properties over random inputs",
+	"go.yaml.in/yaml/v4":                      "ACL files: places of errors, and comments that outlive a change",
+	"github.com/fsnotify/fsnotify":            "ACL files that change are read at once",
 	"golang.org/x/sys":                        "fdatasync, open-file-description locks, statfs",
 }
 

@@ -1,0 +1,158 @@
+package broker
+
+import (
+	"strings"
+
+	"rocketd/broker/acl"
+	"rocketd/compat"
+	"rocketd/protocol"
+	"rocketd/protocol/body"
+	"rocketd/protocol/header"
+	"rocketd/remoting"
+)
+
+// Access control: what every request has to pass when aclEnable is set, and its administration (50 to 53).
+
+// noAcl is what 50, 51 and 53 say when aclEnable is not set; the official remark is that of a NullPointerException, which
+// is another one in each Java.
+const noAcl = "access control is off: aclEnable is not true"
+
+// openAcl reads the ACL files and puts the check before all routes of m.
+func (b *Broker) openAcl(cfg *Config) error {
+	if !cfg.AclEnable {
+		return nil
+	}
+	t, err := acl.Open(acl.Options{Folder: cfg.AclFolder(), Clock: b.clock, Log: b.log})
+	b.acl = t
+	return err
+}
+
+// AclFolder is where the ACL files of the broker lie.
+func (c *Config) AclFolder() acl.Folder {
+	return acl.Folder{Home: c.RocketmqHome, File: c.AclPlainFile}
+}
+
+// permit refuses what the rules do not let in. It runs before all routes, as PlainAccessValidator of 4.9.8.
+func (b *Broker) permit(c *remoting.Call) error {
+	err := b.acl.Check(c.Command(), c.Conn().RemoteAddr().Addr())
+	if err != nil {
+		b.denied(c, err)
+	}
+	return err
+}
+
+// mayRead refuses to show a message of a topic that the sender of the request may not subscribe. The official broker
+// shows any message by its offset, and sends any back to any group (compat).
+func (b *Broker) mayRead(c *remoting.Call, topic string) error {
+	if b.acl == nil {
+		return nil
+	}
+	err := b.acl.Authorize(c.Command(), c.Conn().RemoteAddr().Addr(), topic, acl.Sub)
+	if err != nil {
+		b.denied(c, err)
+	}
+	return err
+}
+
+// denied tells the log of a refusal, once a minute for a peer and code.
+func (b *Broker) denied(c *remoting.Call, err error) {
+	from, code := c.Conn().RemoteAddr(), protocol.RequestCode(c.Command().Code)
+	if !b.notices.due("acl "+from.Addr().String()+" "+code.String(), b.clock()) {
+		return
+	}
+	key, _ := c.Command().Field("AccessKey")
+	b.log.Warn("request refused by access control", "code", code.String(), "accessKey", key, "client", from, "error", err)
+}
+
+// split is UtilAll#split of 4.9.8 with commas: nil when the field is absent, empty parts at the end do not count.
+func split(c *remoting.Call, key string) []string {
+	text, ok := c.Command().Field(key)
+	if !ok {
+		return nil
+	}
+	if text == "" {
+		return []string{""}
+	}
+	parts := strings.Split(strings.TrimRight(text, ","), ",")
+	if len(parts) == 1 && parts[0] == "" {
+		return []string{}
+	}
+	return parts
+}
+
+// updateAclConfig (50) changes or adds an account. As AdminBrokerProcessor#updateAndCreateAccessConfig of 4.9.8.
+func (b *Broker) updateAclConfig(c *remoting.Call, req *header.CreateAccessConfigRequest) (*protocol.Command, error) {
+	if b.acl == nil {
+		return nil, protocol.Errorf(protocol.UpdateAndCreateAclConfigFailed, noAcl)
+	}
+	change := acl.Change{
+		AccessKey: req.AccessKey, SecretKey: req.SecretKey, Admin: req.Admin,
+		DefaultTopicPerm: req.DefaultTopicPerm, DefaultGroupPerm: req.DefaultGroupPerm,
+		TopicPerms: split(c, "topicPerms"), GroupPerms: split(c, "groupPerms"),
+	}
+	if _, ok := c.Command().Field("whiteRemoteAddress"); ok {
+		change.WhiteRemoteAddress = &req.WhiteRemoteAddress
+	}
+	if err := b.acl.Update(change); err != nil {
+		return nil, protocol.Errorf(protocol.UpdateAndCreateAclConfigFailed, "%s", err.Error())
+	}
+	return c.Success(nil), nil
+}
+
+// deleteAclConfig (51) deletes an account. As AdminBrokerProcessor#deleteAccessConfig of 4.9.8.
+func (b *Broker) deleteAclConfig(c *remoting.Call, req *header.DeleteAccessConfigRequest) (*protocol.Command, error) {
+	if b.acl == nil {
+		return nil, protocol.Errorf(protocol.DeleteAclConfigFailed, noAcl)
+	}
+	switch found, err := b.acl.Delete(req.AccessKey); {
+	case err != nil:
+		return nil, protocol.Errorf(protocol.DeleteAclConfigFailed, "%s", err.Error())
+	case !found:
+		return nil, protocol.Errorf(protocol.DeleteAclConfigFailed,
+			"The accesskey[%s] corresponding to accessConfig has been deleted failed.", req.AccessKey)
+	}
+	return c.Success(nil), nil
+}
+
+// updateGlobalWhiteAddrs (53) replaces the global white list of one ACL file. The official broker writes to every file
+// whose name begins with its home's; here it must be one that the rules are read from (compat). As
+// AdminBrokerProcessor#updateGlobalWhiteAddrsConfig of 4.9.8.
+func (b *Broker) updateGlobalWhiteAddrs(c *remoting.Call, req *header.UpdateGlobalWhiteAddrsConfigRequest) (*protocol.Command, error) {
+	if b.acl == nil {
+		return nil, protocol.Errorf(protocol.UpdateGlobalWhiteAddrsConfigFailed, noAcl)
+	}
+	switch found, err := b.acl.SetGlobal(split(c, "globalWhiteAddrs"), req.AclFileFullPath); {
+	case err != nil:
+		return nil, protocol.Errorf(protocol.UpdateGlobalWhiteAddrsConfigFailed, "%s", err.Error())
+	case !found:
+		return nil, protocol.Errorf(protocol.UpdateGlobalWhiteAddrsConfigFailed,
+			"The globalWhiteAddresses[%s] has been updated failed.", req.GlobalWhiteAddrs)
+	}
+	return c.Success(nil), nil
+}
+
+// aclVersion (52) tells the versions of the ACL files. Without access control there is no answer at all, as in 4.9.8.
+func (b *Broker) aclVersion(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
+	if b.acl == nil {
+		c.Drop()
+		return nil, nil
+	}
+	files, standard := b.acl.Versions()
+	all := make(map[string]body.DataVersion, len(files))
+	for _, f := range files {
+		all[f.Path] = body.DataVersion{Counter: f.Counter, Timestamp: f.Timestamp}
+	}
+	allText, err := compat.Marshal(all)
+	if err != nil {
+		return nil, err
+	}
+	text, err := compat.Marshal(&body.DataVersion{Counter: standard.Counter, Timestamp: standard.Timestamp})
+	if err != nil {
+		return nil, err
+	}
+	cfg := b.config()
+	return c.Success(&header.GetBrokerAclConfigResponse{
+		Version: string(text), AllAclFileVersion: string(allText),
+		BrokerName: cfg.BrokerName, BrokerAddr: b.Addr(), ClusterName: cfg.BrokerClusterName,
+	}), nil
+}

@@ -1,0 +1,300 @@
+package acl
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// maxFile is the size of the largest ACL file that is read.
+const maxFile = 16 << 20
+
+// Version is the dataVersion of an ACL file: how often requests have changed it, and when last (ms since 1970).
+type Version struct {
+	Counter   int64 `json:"counter"`
+	Timestamp int64 `json:"timestamp"`
+}
+
+// file is an ACL file, read: as its author wrote it, and what it means.
+type file struct {
+	path     string
+	document *yaml.Node // nil = the file has no data
+	global   []Pattern
+	accounts []*Account // in the order of the file, of one key only the first
+	version  *Version   // nil = the file has none
+	warnings []warning
+}
+
+// warning is something in a file that is probably not meant.
+type warning struct {
+	place Place
+	text  string
+}
+
+// FileError is why an ACL file can't be used. It never holds a secret.
+type FileError struct {
+	Place  Place
+	Reason string
+}
+
+// Error implements error.
+func (e *FileError) Error() string { return e.Place.String() + ": " + e.Reason }
+
+// parse reads the text of an ACL file. Every error is a *FileError.
+func parse(path string, data []byte) (*file, error) {
+	f := &file{path: path}
+	if len(data) > maxFile {
+		return nil, &FileError{Place{Path: path}, fmt.Sprintf("the file has %d bytes, more than %d", len(data), maxFile)}
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(data, &document); err != nil {
+		return nil, syntaxError(path, data, err)
+	}
+	if document.Kind == 0 || len(document.Content) == 0 {
+		return f, nil
+	}
+	root := follow(document.Content[0])
+	if isNull(root) {
+		return f, nil
+	}
+	if root.Kind != yaml.MappingNode {
+		return nil, f.bad(root, "the file must be a mapping of globalWhiteRemoteAddresses, accounts and dataVersion")
+	}
+	f.document = &document
+	return f, f.read(root)
+}
+
+// syntaxError makes an error of what the YAML library says. What it quotes from the file is left out: it may be a
+// secret.
+func syntaxError(path string, data []byte, err error) error {
+	place, reason := Place{Path: path}, "no YAML"
+	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
+		place.Line, place.Column = e.Mark.Line, e.Mark.Column
+		reason = e.Message
+	}
+	if i := strings.IndexAny(reason, "'\"`"); i >= 0 {
+		reason = strings.TrimSpace(reason[:i]) + " …"
+	}
+	if place.Line == 0 {
+		if i := bytes.IndexFunc(data, func(r rune) bool { return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f }); i >= 0 {
+			place.Line = 1 + bytes.Count(data[:i], []byte("\n"))
+			place.Column = i - bytes.LastIndexByte(data[:i], '\n')
+		}
+	}
+	return &FileError{place, reason}
+}
+
+func (f *file) place(n *yaml.Node) Place { return Place{f.path, n.Line, n.Column} }
+
+func (f *file) bad(n *yaml.Node, format string, args ...any) error {
+	return &FileError{f.place(n), fmt.Sprintf(format, args...)}
+}
+
+func (f *file) warn(n *yaml.Node, format string, args ...any) {
+	f.warnings = append(f.warnings, warning{f.place(n), fmt.Sprintf(format, args...)})
+}
+
+// read takes the meaning from the root of a file.
+func (f *file) read(root *yaml.Node) error {
+	return f.each(root, map[string]func(*yaml.Node) error{
+		keyGlobal:   f.readGlobal,
+		keyAccounts: f.readAccounts,
+		keyVersion:  f.readVersion,
+	})
+}
+
+// each hands the values of a mapping to whoever reads their keys. Other keys get a warning.
+func (f *file) each(n *yaml.Node, readers map[string]func(*yaml.Node) error) error {
+	seen := make(map[string]bool)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := follow(n.Content[i])
+		read := readers[key.Value]
+		switch {
+		case key.Kind != yaml.ScalarNode || read == nil:
+			f.warn(key, "a key without a meaning here; it is ignored")
+			continue
+		case seen[key.Value]:
+			return f.bad(key, "%s is there twice", key.Value)
+		}
+		seen[key.Value] = true
+		if err := read(follow(n.Content[i+1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *file) readGlobal(n *yaml.Node) error {
+	return f.list(n, keyGlobal, func(n *yaml.Node) error {
+		text, err := f.text(n, keyGlobal)
+		if err != nil {
+			return err
+		}
+		p, err := ParsePattern(text)
+		if err != nil {
+			return f.bad(n, "%v", err)
+		}
+		if p.every {
+			f.warn(n, "%s in the global white list lets everybody in without a key", text)
+		}
+		f.global = append(f.global, p)
+		return nil
+	})
+}
+
+func (f *file) readAccounts(n *yaml.Node) error {
+	seen := make(map[string]bool)
+	return f.list(n, keyAccounts, func(n *yaml.Node) error {
+		if n.Kind != yaml.MappingNode {
+			return f.bad(n, "an account must be a mapping with accessKey and secretKey")
+		}
+		a, err := f.readAccount(n)
+		if err != nil {
+			return err
+		}
+		if seen[a.AccessKey] {
+			f.warn(n, "the accessKey %s is there twice; its first account counts", a.AccessKey)
+			return nil
+		}
+		seen[a.AccessKey] = true
+		f.accounts = append(f.accounts, a)
+		return nil
+	})
+}
+
+// readAccount reads one account: PlainPermissionManager#buildPlainAccessResource of 4.9.8.
+func (f *file) readAccount(n *yaml.Node) (*Account, error) {
+	a := &Account{Place: Place{f.path, n.Line, 0}, defaultTopic: Deny, defaultGroup: Deny}
+	var secret string
+	var topics, groups []grantLine
+	text := func(key string, into *string) func(*yaml.Node) error {
+		return func(n *yaml.Node) (err error) {
+			*into, err = f.text(n, key)
+			return err
+		}
+	}
+	fallback := func(key string, into *Permission) func(*yaml.Node) error {
+		return func(n *yaml.Node) error {
+			value, err := f.text(n, key)
+			if err != nil || value == "" {
+				return err
+			}
+			known := false
+			if *into, known = ParsePermission(value); !known {
+				f.warn(n, "%s is none of DENY, PUB, SUB, PUB|SUB: it counts as DENY", key)
+			}
+			return nil
+		}
+	}
+	err := f.each(n, map[string]func(*yaml.Node) error{
+		keyAccessKey: text(keyAccessKey, &a.AccessKey),
+		keySecretKey: text(keySecretKey, &secret),
+		keyWhite: func(n *yaml.Node) error {
+			value, err := f.text(n, keyWhite)
+			if err != nil {
+				return err
+			}
+			if a.white, err = ParsePattern(value); err != nil {
+				return f.bad(n, "%v", err)
+			}
+			return nil
+		},
+		keyAdmin: func(n *yaml.Node) (err error) {
+			a.Admin, err = f.boolean(n)
+			return err
+		},
+		keyDefaultTopic: fallback(keyDefaultTopic, &a.defaultTopic),
+		keyDefaultGroup: fallback(keyDefaultGroup, &a.defaultGroup),
+		keyTopics:       f.grants(keyTopics, &topics),
+		keyGroups:       f.grants(keyGroups, &groups),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := checkKeys(a.AccessKey, secret); err != nil {
+		return nil, f.bad(n, "%v", err)
+	}
+	a.key = newSigningKey(secret)
+	for _, g := range groups {
+		a.grant(Resource{Name: g.name, Group: true}, g.permission)
+	}
+	for _, t := range topics {
+		a.grant(TopicResource(t.name, 0), t.permission)
+	}
+	return a, nil
+}
+
+// grantLine is one name=PERMISSION.
+type grantLine struct {
+	name       string
+	permission Permission
+}
+
+// grants reads a list of name=PERMISSION.
+func (f *file) grants(key string, into *[]grantLine) func(*yaml.Node) error {
+	return func(n *yaml.Node) error {
+		return f.list(n, key, func(n *yaml.Node) error {
+			line, err := f.text(n, key)
+			if err != nil {
+				return err
+			}
+			name, word, ok := cutPermission(line)
+			if !ok {
+				return f.bad(n, "%s wants name=PERMISSION", key)
+			}
+			p, known := ParsePermission(word)
+			if !known {
+				f.warn(n, "%s is none of DENY, PUB, SUB, PUB|SUB: it counts as DENY", word)
+			}
+			*into = append(*into, grantLine{name, p})
+			return nil
+		})
+	}
+}
+
+func (f *file) readVersion(n *yaml.Node) error {
+	return f.list(n, keyVersion, func(n *yaml.Node) error {
+		if n.Kind != yaml.MappingNode {
+			return f.bad(n, "dataVersion wants counter and timestamp")
+		}
+		v := new(Version)
+		err := f.each(n, map[string]func(*yaml.Node) error{
+			keyCounter:   func(n *yaml.Node) (err error) { v.Counter, err = f.number(n, keyCounter); return err },
+			keyTimestamp: func(n *yaml.Node) (err error) { v.Timestamp, err = f.number(n, keyTimestamp); return err },
+			"stateVersion": func(n *yaml.Node) error { // 5.x writes it too
+				return nil
+			},
+		})
+		if err == nil && f.version == nil {
+			f.version = v
+		}
+		return err
+	})
+}
+
+// checkKeys refuses keys that are too short. The official text shows the secret; here it does not.
+func checkKeys(accessKey, secret string) error {
+	if javaLength(accessKey) >= minKeyLength && javaLength(secret) >= minKeyLength {
+		return nil
+	}
+	shown := "null"
+	if secret != "" {
+		shown = "******"
+	}
+	if accessKey == "" {
+		accessKey = "null"
+	}
+	return fmt.Errorf("The accessKey=%s and secretKey=%s cannot be null and length should longer than 6", accessKey, shown) //nolint:staticcheck // the official text
+}
+
+// javaLength is String#length.
+func javaLength(s string) (n int) {
+	for _, r := range s {
+		n += max(1, utf16.RuneLen(r))
+	}
+	return n
+}
