@@ -305,7 +305,7 @@ func TestUpdateWithoutFile(t *testing.T) {
 
 func TestUnsupported(t *testing.T) {
 	p := startPathBroker(t, nil)
-	for _, code := range []protocol.RequestCode{protocol.GetTopicNameList, protocol.ResumeConsumer, protocol.UpdateAndCreateAclConfig, 12345} {
+	for _, code := range []protocol.RequestCode{protocol.GetTopicNameList, protocol.ResumeConsumer, protocol.GetBrokerClusterAclConfig, 12345} {
 		a := p.ask(code, nil, nil)
 		check(t, code.String(), a, protocol.RequestCodeNotSupported, " request type "+numberOf(code)+" not supported")
 	}

@@ -2,7 +2,7 @@ package header
 
 // CreateAccessConfigRequest is the header of requests UPDATE_AND_CREATE_ACL_CONFIG.
 type CreateAccessConfigRequest struct {
-	AccessKey          string `rmq:",required"`
+	AccessKey          string
 	SecretKey          string
 	WhiteRemoteAddress string
 	Admin              bool
@@ -14,12 +14,12 @@ type CreateAccessConfigRequest struct {
 
 // DeleteAccessConfigRequest is the header of requests DELETE_ACL_CONFIG.
 type DeleteAccessConfigRequest struct {
-	AccessKey string `rmq:",required"`
+	AccessKey string
 }
 
 // UpdateGlobalWhiteAddrsConfigRequest is the header of requests UPDATE_GLOBAL_WHITE_ADDRS_CONFIG.
 type UpdateGlobalWhiteAddrsConfigRequest struct {
-	GlobalWhiteAddrs string `rmq:",required"` // comma separated
+	GlobalWhiteAddrs string // comma separated
 	AclFileFullPath  string // annotated required, but decoding only logs a missing required field (see wire.md); empty or missing = default file
 }
 
