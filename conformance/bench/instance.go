@@ -44,7 +44,7 @@ func startInstance(ctx context.Context, kind kind, more map[string]string) (_ *i
 		"mappedFileSizeCommitLog": "1073741824", "maxHashSlotNum": "5000000", "maxIndexNum": "20000000", "autoCreateTopicEnable": "true",
 	}
 	maps.Copy(conf, more)
-	t, err := target.StartMain(target.Options{Brokers: []target.BrokerOptions{{Conf: conf}}})
+	t, err := target.StartMain(target.Options{Kind: kind, Brokers: []target.BrokerOptions{{Conf: conf}}})
 	if err != nil {
 		return nil, err
 	}

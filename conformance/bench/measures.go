@@ -79,7 +79,7 @@ var metrics = append([]metric{
 	{"cold reader: p99 end to end, beside it", "ms", none, 3},
 	{"cold reader: p99 end to end, beside/alone", "", ownAtMost(1.5), 2},
 	{"cold reader: its own throughput", "MiB/s", none, 0},
-}, operatorMetrics...)
+}, append(popMetrics, operatorMetrics...)...)
 
 const mib = 1 << 20
 
@@ -92,6 +92,7 @@ type step struct {
 // A group of steps shares a server, started on a fresh store with a configuration.
 type group struct {
 	conf  map[string]string
+	later bool // what only 5.x has: the official server is 5.3.3
 	warm  bool // the official server compiles itself before the first step
 	steps []step
 }
@@ -127,6 +128,7 @@ func groups(client string) []group {
 			{"restart after kill", (*instance).measureRestart},
 			{"cold reader", (*instance).measureColdReader},
 		}},
+		popGroup(),
 		operators(),
 	}
 }
@@ -156,7 +158,11 @@ func measure(ctx context.Context, s settings, kind kind, client string, results 
 }
 
 func (g group) measure(ctx context.Context, s settings, kind kind, results *results) (err error) {
-	in, err := startInstance(ctx, kind, g.conf)
+	software := kind
+	if g.later && kind == target.Official {
+		software = target.Official5
+	}
+	in, err := startInstance(ctx, software, g.conf)
 	if err != nil {
 		return err
 	}

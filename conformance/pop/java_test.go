@@ -1,0 +1,176 @@
+//go:build conformance
+
+package pop
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"rocketd/conformance/target"
+	"rocketd/conformance/wire"
+)
+
+// consumer is a stock Java 5.x push consumer in a process of its own.
+type consumer struct {
+	name   string
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	exited chan struct{}
+	all    *deliveries
+}
+
+// deliveries is what all consumers of a test have got.
+type deliveries struct {
+	sync.Mutex
+	lines   map[string][]string // consumer to "body reconsumeTimes topic", in order
+	started map[string]bool
+}
+
+func (d *deliveries) note(name, line string) {
+	d.Lock()
+	defer d.Unlock()
+	if rest, ok := strings.CutPrefix(line, "got "); ok {
+		d.lines[name] = append(d.lines[name], rest)
+	} else if line == "started" {
+		d.started[name] = true
+	}
+}
+
+// of counts the lines that begin with a prefix, of one consumer or, "", of all.
+func (d *deliveries) of(name, prefix string) (n int) {
+	d.Lock()
+	defer d.Unlock()
+	for consumer, lines := range d.lines {
+		for _, l := range lines {
+			if (name == "" || consumer == name) && strings.HasPrefix(l, prefix) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (d *deliveries) String() string {
+	d.Lock()
+	defer d.Unlock()
+	return fmt.Sprint(d.lines)
+}
+
+// javaConsumer starts one.
+func (s *session) javaConsumer(ctx context.Context, all *deliveries, name string) *consumer {
+	s.Helper()
+	cmd, err := target.Java(ctx, target.Client5, filepath.Join(server.Dir(), "consumer-"+name), nil, "rocketd.conformance.PopConsumer",
+		server.Namesrv, s.group, s.topic, name)
+	if err != nil {
+		s.Fatal(err)
+	}
+	c := &consumer{name: name, cmd: cmd, exited: make(chan struct{}), all: all}
+	if c.stdin, err = cmd.StdinPipe(); err != nil {
+		s.Fatal(err)
+	}
+	out, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = w, w
+	go func() {
+		_ = target.Run(cmd)
+		_ = w.Close()
+		close(c.exited)
+	}()
+	go func() {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			all.note(name, lines.Text())
+		}
+		_, _ = io.Copy(io.Discard, out)
+	}()
+	return c
+}
+
+// until waits for a condition.
+func (s *session) until(what string, within time.Duration, all *deliveries, ok func() bool) {
+	s.Helper()
+	every := time.NewTicker(50 * time.Millisecond)
+	defer every.Stop()
+	for deadline := time.Now().Add(within); !ok(); <-every.C {
+		if time.Now().After(deadline) {
+			s.Fatalf("%s: not within %s; got %v", what, within, all)
+		}
+	}
+}
+
+// Stock push consumers in POP mode share one queue, get again what they failed with, and what another one had when it was
+// killed. The group's progress shows.
+func TestJavaConsumers(t *testing.T) {
+	if os.Getenv("CONFORMANCE_SKIP_JAVA") == "1" {
+		t.Skip("CONFORMANCE_SKIP_JAVA=1: NO JAVA CLIENT IS TESTED")
+	}
+	s := open(t, "Java", 1)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	admin, err := target.Java(ctx, target.Client5, filepath.Join(server.Dir(), "admin"), nil, "org.apache.rocketmq.tools.command.MQAdminStartup",
+		"setConsumeMode", "-b", server.Brokers[0].Addr, "-t", s.topic, "-g", s.group, "-m", "POP", "-q", "0", "-n", server.Namesrv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told strings.Builder
+	admin.Stdout, admin.Stderr = &told, &told
+	if err := target.Run(admin); err != nil || !strings.Contains(told.String(), "success") {
+		t.Fatalf("setConsumeMode: %v\n%s", err, told.String())
+	}
+	all := &deliveries{lines: map[string][]string{}, started: map[string]bool{}}
+	one, two := s.javaConsumer(ctx, all, "one"), s.javaConsumer(ctx, all, "two")
+	s.until("the consumers have started", time.Minute, all, func() bool {
+		all.Lock()
+		defer all.Unlock()
+		return all.started["one"] && all.started["two"]
+	})
+
+	sent := 0
+	s.until("both take messages of the one queue", time.Minute, all, func() bool {
+		if all.of("", "m") == sent { // the next wave
+			for range 16 {
+				s.send(0, "", fmt.Sprintf("m%d", sent))
+				sent++
+			}
+		}
+		return all.of("one", "m") > 0 && all.of("two", "m") > 0
+	})
+	s.until("all is consumed", time.Minute, all, func() bool { return all.of("", "m") >= sent })
+	for i := range sent {
+		if n := all.of("", fmt.Sprintf("m%d 0 %s", i, s.topic)); n != 1 {
+			t.Errorf("m%d was consumed %d times", i, n)
+		}
+	}
+
+	s.send(0, "", "fail")
+	s.until("what failed comes again", comeback, all, func() bool { return all.of("", "fail 1 "+s.topic) == 1 })
+	if n := all.of("", "fail 0 "); n != 1 {
+		t.Errorf("it came %d times before", n)
+	}
+
+	s.send(0, "", "hang")
+	s.until("somebody hangs", time.Minute, all, func() bool { return all.of("", "hang 0 ") == 1 })
+	dead, alive := one, two
+	if all.of("two", "hang 0 ") == 1 {
+		dead, alive = two, one
+	}
+	if err := dead.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	s.until("the other one gets it", comeback, all, func() bool { return all.of(alive.name, "hang 1 "+s.topic) == 1 })
+
+	s.fields(s.want(wire.Request(14, "consumerGroup", s.group, "topic", s.topic, "queueId", "0"), 0), "offset", fmt.Sprint(sent+2))
+	_ = alive.stdin.Close()
+	select {
+	case <-alive.exited:
+	case <-time.After(time.Minute):
+		t.Error("the consumer does not end")
+	}
+}
