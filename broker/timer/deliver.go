@@ -15,6 +15,7 @@ import (
 type delivery struct {
 	key  key
 	copy bool
+	held bool // a recall that is in Timer.recalls
 	put  store.Put
 	msg  message.Message
 	text []byte // of the copy's properties
@@ -26,7 +27,7 @@ func (t *Timer) next(i int) *delivery {
 		t.batch = append(t.batch, new(delivery))
 	}
 	v := t.batch[i]
-	v.copy = false
+	v.copy, v.held = false, false
 	return v
 }
 
@@ -90,7 +91,10 @@ func (t *Timer) prepare(v *delivery) (size int, err error) {
 		return 0, err
 	case v.key.recall():
 		recalled, _ := message.Property(m.Properties, message.PropertyTimerDelUniqKey)
-		t.recalls[recalled] = v.key.out
+		if old, ok := t.recalls[recalled]; ok && old != v.key {
+			delete(t.late, old.offset())
+		}
+		t.recalls[recalled], v.held = v.key, true
 		return int(e.Size), nil
 	}
 	topic, _ := message.Property(m.Properties, message.PropertyRealTopic)
@@ -158,7 +162,9 @@ func (t *Timer) store(run []*delivery) bool {
 		case t.o.Delivered != nil:
 			t.o.Delivered(&v.put)
 		}
-		t.places.done(v.key)
+		if !v.held || !t.late[v.key.offset()] { // else a restart must read it again as long as it counts
+			t.places.done(v.key)
+		}
 	}
 	for _, v := range run {
 		v.msg, v.put = message.Message{}, store.Put{} // keep no bodies alive
@@ -178,9 +184,10 @@ func (t *Timer) forgetRecalls() {
 		return
 	}
 	first, ok := t.pending.first()
-	for recalled, out := range t.recalls {
-		if !ok && t.pending.whole() || ok && out < first.out {
+	for recalled, k := range t.recalls {
+		if !ok && t.pending.whole() || ok && k.out < first.out {
 			delete(t.recalls, recalled)
+			delete(t.late, k.offset())
 		}
 	}
 }

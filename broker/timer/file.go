@@ -83,7 +83,7 @@ func (t *Timer) save() time.Duration {
 		return min(longestWait, t.o.SavePeriod-since)
 	}
 	t.savedAt = now
-	if since := now.Sub(t.lowAt); t.pending.whole() && t.started && (since < 0 || since >= lowPeriod) {
+	if since := now.Sub(t.lowAt); (since < 0 || since >= lowPeriod) && t.allKnown() {
 		t.lowAt = now
 		t.passed(t.lowest())
 	}
@@ -91,7 +91,10 @@ func (t *Timer) save() time.Duration {
 	return longestWait
 }
 
-// lowest is the least offset that waits; everything must be in memory.
+// allKnown tells whether everything that waits, or that a restart has to read again, is in pending.
+func (t *Timer) allKnown() bool { return t.started && t.pending.whole() && len(t.recalls) == 0 }
+
+// lowest is the least offset that waits, when all are known.
 func (t *Timer) lowest() int64 { return t.pending.lowest(t.read) }
 
 // write has the places written as they are once the log is durable up to what they count; then done is called. It does not
@@ -163,7 +166,7 @@ func (t *Timer) closeFile() error {
 	same := f.places.equal(&t.places)
 	f.Unlock()
 	if !same && len(t.late) <= lateLimit {
-		if t.started && t.pending.whole() {
+		if t.allKnown() {
 			t.passed(t.lowest())
 		}
 		outcome := make(chan error, 1)

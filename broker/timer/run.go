@@ -87,7 +87,7 @@ func (t *Timer) turn() time.Duration {
 		return t.retry("queue of timer messages can't be read", err)
 	}
 	wait := t.deliver()
-	if wait != again && !more && !t.pending.whole() && len(t.pending.keys) < t.o.Pending/8 {
+	if wait != again && !more && !t.pending.whole() && len(t.pending.keys) <= t.o.Pending/8 {
 		// In time, before they have all gone.
 		if err := t.fill(); err != nil {
 			return t.retry("queue of timer messages can't be read", err)
@@ -208,13 +208,29 @@ func (t *Timer) fill() error {
 	first, _ := t.bounds()
 	t.low = max(t.low, first)
 	lowest, count := t.read, 0
+	var known []key
+	held := make(map[key]bool, len(t.recalls))
+	for _, k := range t.recalls {
+		held[k] = true
+	}
 	_, err := t.each(min(t.low, t.read), t.read, func(k key) {
-		if t.waits(k) {
-			lowest = min(lowest, k.offset())
-			count++
-			t.pending.add(k)
+		if !t.waits(k) {
+			return
 		}
+		lowest = min(lowest, k.offset())
+		switch {
+		case held[k]:
+			return
+		case k.recall() && !t.front.less(k) && !t.late[k.offset()]:
+			known = append(known, k) // has been looked at
+			return
+		}
+		count++
+		t.pending.add(k)
 	})
+	if err == nil && !t.filled {
+		err = t.recallAgain(known)
+	}
 	if err != nil {
 		t.pending.reset()
 		t.pending.horizon = key{} // nothing is here
@@ -224,7 +240,17 @@ func (t *Timer) fill() error {
 	if took := t.o.Clock().Sub(began); count > 0 {
 		t.o.Log.Info("timer messages read", "entries", t.read-t.low, "pending", count, "inMemory", len(t.pending.keys), "took", took)
 	}
-	t.low = lowest
+	t.low, t.filled = lowest, true
+	return nil
+}
+
+// recallAgain reads recalls that were looked at before the start, when not all that is due with them had been.
+func (t *Timer) recallAgain(keys []key) error {
+	for _, k := range keys {
+		if _, err := t.prepare(&delivery{key: k}); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

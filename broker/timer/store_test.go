@@ -42,6 +42,8 @@ type copied struct {
 	at time.Time
 }
 
+var discard = slog.New(slog.NewTextHandler(io.Discard, nil))
+
 func newStore() *fakeStore { return &fakeStore{messages: map[int64]message.Message{}} }
 
 func text(due int64, topic string, queueId int, name string) string {
@@ -191,7 +193,7 @@ func newRig(t testing.TB) *rig {
 func (r *rig) start() {
 	r.t.Helper()
 	tm, err := Open(Options{Store: r.fakeStore, Clock: r.clock, Files: r.files, Path: r.path, SavePeriod: time.Second, Pending: r.pending,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		Log: discard})
 	if err != nil {
 		r.t.Fatal(err)
 	}

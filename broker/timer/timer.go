@@ -94,10 +94,11 @@ type Timer struct {
 	// The goroutine's own, and Open's.
 	places
 	pending pending
-	recalls map[string]int64 // keys of recalled messages, and when they are due
-	started bool             // the queue has been read up to places.read
-	run1    bool             // after a failure: one at a time
-	failed  int              // failures in a row
+	recalls map[string]key // recalls that count now, by what they name
+	started bool           // what waits before places.read is known
+	filled  bool           // it was once since the start
+	run1    bool           // after a failure: one at a time
+	failed  int            // failures in a row
 	batch   []*delivery
 	puts    []*store.Put
 	savedAt time.Time
@@ -110,7 +111,7 @@ func Open(o Options) (*Timer, error) {
 	if o.Pending == 0 {
 		o.Pending = DefaultPending
 	}
-	t := &Timer{o: o, arrived: make(chan struct{}, 1), stop: make(chan struct{}), recalls: map[string]int64{}}
+	t := &Timer{o: o, arrived: make(chan struct{}, 1), stop: make(chan struct{}), recalls: map[string]key{}}
 	t.pending = newPending(o.Pending)
 	if err := t.load(); err != nil {
 		return nil, fmt.Errorf("timer: %w", err)
