@@ -212,7 +212,7 @@ func (b *Broker) openTables(cfg *Config) (err error) {
 	}
 	b.topics, err = topics.Open(topics.Options{
 		Path: at("topics.json"), Files: b.files, Clock: b.clock, Log: b.log, Changed: b.registrar.changed,
-		AutoCreate: func() bool { return b.config().AutoCreateTopicEnable },
+		AutoCreate: func() bool { return b.config().AutoCreateTopicEnable }, Lmq: cfg.EnableLmq,
 		System: topics.System{
 			Cluster: cfg.BrokerClusterName, ClusterEnable: cfg.ClusterTopicEnable,
 			Broker: cfg.BrokerName, BrokerEnable: cfg.BrokerTopicEnable,
@@ -224,12 +224,16 @@ func (b *Broker) openTables(cfg *Config) (err error) {
 	}
 	b.groups, err = groups.Open(groups.Options{
 		Path: at("subscriptionGroup.json"), Files: b.files, Clock: b.clock, Log: b.log,
-		AutoCreate: func() bool { return b.config().AutoCreateSubscriptionGroup },
+		AutoCreate: func() bool { return b.config().AutoCreateSubscriptionGroup }, Lmq: cfg.EnableLmq,
 	})
 	if err != nil {
 		return err
 	}
-	b.offsets, err = offsets.Open(offsets.Options{Path: at("consumerOffset.json"), Files: b.files, Log: b.log})
+	o := offsets.Options{Path: at("consumerOffset.json"), Files: b.files, Log: b.log}
+	if cfg.EnableLmq {
+		o.Lmq, o.Path, o.Older = true, at("lmqConsumerOffset.json"), o.Path
+	}
+	b.offsets, err = offsets.Open(o)
 	if err != nil {
 		return err
 	}

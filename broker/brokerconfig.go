@@ -28,7 +28,7 @@ var startKeys = []string{
 	"listenPort", "bindAddress", "brokerName", "brokerClusterName", "brokerId", "brokerIP1", "brokerIP2", "brokerRole",
 	"haListenPort", "storePathRootDir", "storePathCommitLog", "storePathDLedgerCommitLog", "readOnlyCommitLogStorePaths",
 	"mappedFileSizeCommitLog", "mappedFileSizeConsumeQueue", "maxHashSlotNum", "maxIndexNum", "enableConsumeQueueExt",
-	"mappedFileSizeConsumeQueueExt", "expectConsumerNumUseFilter", "maxErrorRateOfBloomFilter",
+	"mappedFileSizeConsumeQueueExt", "enableLmq", "enableMultiDispatch", "expectConsumerNumUseFilter", "maxErrorRateOfBloomFilter",
 	"flushDiskType", "messageDelayLevel", "messageIndexEnable", "traceTopicEnable", "msgTraceTopicName",
 	"flushConsumerOffsetInterval", "flushDelayOffsetInterval", "frameMaxLength", "configBlackList", "rocketmqHome", "aclEnable", "aclPlainFile",
 

@@ -132,8 +132,6 @@ var notServed = []unserved{
 		"duplicationEnable=true: the official broker's unfinished replication mode is not served"},
 	{func(c *Config) bool { return c.FetchNamesrvAddrByAddressServer },
 		"fetchNamesrvAddrByAddressServer=true: fetching the list of name servers over HTTP is not served; set namesrvAddr"},
-	{func(c *Config) bool { return c.EnableLmq || c.EnableMultiDispatch },
-		"enableLmq/enableMultiDispatch=true: light message queues are not served yet"},
 	{func(c *Config) bool { return c.UseTLS },
 		"useTLS=true: TLS towards name servers is not served yet; set useTLS=false"},
 	{func(c *Config) bool { return strings.TrimSpace(c.MessageStorePlugIn) != "" },

@@ -118,7 +118,7 @@ func TestFailClosed(t *testing.T) {
 	for _, text := range []string{
 		"aclEnable=true", "brokerRole=SLAVE", "brokerRole=SYNC_MASTER", "enableDLegerCommitLog=true",
 		"tls.server.mode=enforcing", "fetchNamesrvAddrByAddressServer=true", "maxErrorRateOfBloomFilter=100", "expectConsumerNumUseFilter=0",
-		"duplicationEnable=true", "enableLmq=true", "messageStorePlugIn=a.b.C", "useTLS=true",
+		"duplicationEnable=true", "messageStorePlugIn=a.b.C", "useTLS=true",
 		"flushDiskType=SOMETIMES", "brokerRole=MASTER", "namesrvAddr=localhost", "namesrvAddr=:9876", "namesrvAddr=http://x:1",
 		"namesrvAddr=a:b", "namesrvAddr=a:1/x:9876", "namesrvAddr=a:70000", "listenPort=65535", "listenPort=2",
 	} {

@@ -92,7 +92,7 @@ func (b *Broker) consumeStats(c *remoting.Call, req *header.GetConsumeStatsReque
 		for q := range config.ReadQueueNums {
 			stats.OffsetTable[b.messageQueue(topic, q)] = b.consumeOffset(req.ConsumerGroup, topic, q)
 		}
-		stats.ConsumeTps += b.traffic.GroupGetTps(req.ConsumerGroup, topic)
+		stats.ConsumeTps += b.traffic.GroupGetTps(b.statsNames(req.ConsumerGroup, topic))
 	}
 	return withBody(c.Success(nil), stats)
 }

@@ -43,7 +43,7 @@ func (b *Broker) brokerConsumeStats(c *remoting.Call, req *header.GetConsumeStat
 				stats.OffsetTable[b.messageQueue(topic, q)] = o
 				all.TotalDiff += o.BrokerOffset - o.ConsumerOffset
 			}
-			stats.ConsumeTps = b.traffic.GroupGetTps(group, topic)
+			stats.ConsumeTps = b.traffic.GroupGetTps(b.statsNames(group, topic))
 			list = append(list, stats)
 		}
 		all.ConsumeStatsList = append(all.ConsumeStatsList, map[string][]body.ConsumeStats{group: list})

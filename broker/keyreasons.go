@@ -41,7 +41,6 @@ var noEffect = []struct{ reason, keys string }{
 		haSlaveFallbehindMax`},
 	{"DLedger is not served", `
 		storePathDLedgerCommitLog dLegerGroup dLegerPeers dLegerSelfId preferredLeaderId isEnableBatchPush`},
-	{"light message queues are not served", "maxLmqConsumeQueueNum"},
 	{"follows from expectConsumerNumUseFilter and maxErrorRateOfBloomFilter", "bitMapLengthConsumeQueueExt"},
 }
 

@@ -117,8 +117,7 @@ var withoutEffect = strings.Fields(`
 	putMsgIndexHightWater destroyMapedFileIntervalForcibly redeleteHangedFileInterval slaveTimeout
 	haSendHeartbeatInterval haHousekeepingInterval haTransferBatchSize haMasterAddress haSlaveFallbehindMax
 	dLegerGroup dLegerPeers dLegerSelfId preferredLeaderId isEnableBatchPush
-	enableScheduleAsyncDeliver scheduleAsyncDeliverMaxPendingLimit scheduleAsyncDeliverMaxResendNum2Blocked
-	maxLmqConsumeQueueNum`)
+	enableScheduleAsyncDeliver scheduleAsyncDeliverMaxPendingLimit scheduleAsyncDeliverMaxResendNum2Blocked`)
 
 // ignored are the keys without effect that are not set to their default.
 func (c *Config) ignored() []string {

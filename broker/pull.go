@@ -121,6 +121,9 @@ func (b *Broker) checkPull(c *remoting.Call, req *header.PullMessageRequest) (ch
 			"queueId[%d] is illegal, topic:[%s] topicConfig.readQueueNums:[%d] consumer:[/%s]",
 			req.QueueId, req.Topic, p.topic.ReadQueueNums, c.Conn().RemoteAddr())}
 	}
+	if b.store.TooManyLmqQueues(p.topic.TopicName) {
+		return p, &refusal{protocol.SystemError, "store getMessage return null"}
+	}
 	var r *refusal
 	if req.SysFlag&pullSubscription != 0 {
 		p.filter, r = b.inlineFilter(cfg, req)
@@ -137,10 +140,11 @@ func (b *Broker) readPull(req *header.PullMessageRequest, p checkedPull) store.G
 	took := b.clock().Sub(start)
 	b.stats.get(got.Count, took)
 	if got.Status == store.Found {
-		b.traffic.Get(p.group.GroupName, p.topic.TopicName, int64(got.Count), int64(len(got.Body)))
-		b.traffic.Latency(p.group.GroupName, p.topic.TopicName, req.QueueId, took)
+		group, topic := b.statsNames(p.group.GroupName, p.topic.TopicName)
+		b.traffic.Get(group, topic, int64(got.Count), int64(len(got.Body)))
+		b.traffic.Latency(group, topic, req.QueueId, took)
 		if b.config().DiskFallRecorded {
-			b.traffic.Behind(p.group.GroupName, p.topic.TopicName, req.QueueId, got.BehindBytes)
+			b.traffic.Behind(group, topic, req.QueueId, got.BehindBytes)
 		}
 	}
 	return got

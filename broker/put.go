@@ -149,7 +149,7 @@ func putStatus(err error) string {
 	switch {
 	case err == nil:
 		return "PUT_OK"
-	case errors.Is(err, commitlog.ErrTooLarge):
+	case errors.Is(err, commitlog.ErrTooLarge), errors.Is(err, store.ErrQueueName):
 		return "MESSAGE_ILLEGAL"
 	}
 	if unavailable(err) != nil {

@@ -87,6 +87,13 @@ func (b *Broker) deleteTopic(c *remoting.Call, req *header.DeleteTopicRequest) (
 	if err := b.checkTopicName(req.Topic); err != nil {
 		return nil, err
 	}
+	if isLmq(req.Topic) {
+		if err := b.store.DeleteLmq(req.Topic); err != nil {
+			return nil, protocol.Errorf(protocol.SystemError, "the topic's queue could not be removed: %v", err)
+		}
+		b.traffic.TopicDeleted(req.Topic)
+		return c.Success(nil), nil
+	}
 	if !b.topics.Delete(req.Topic) {
 		b.log.Warn("topic to delete does not exist", "topic", req.Topic, "client", c.Conn().RemoteAddr())
 	} else {

@@ -83,7 +83,7 @@ func (b *Broker) countSentBack(group, topic string, p *store.Put) {
 		b.traffic.PutBack(m.Topic, int64(p.Size))
 		b.traffic.QueuePut(m.Topic, m.QueueId, 1, int64(p.Size))
 	}
-	b.traffic.SendBack(group, topic)
+	b.traffic.SendBack(b.statsNames(group, topic))
 }
 
 // countDelivered counts a delayed message that has gone to its real topic.

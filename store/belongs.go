@@ -5,7 +5,7 @@ import "rocketd/store/consumequeue"
 // belongs tells whether an entry of a queue is that of a record in the log.
 func (s *Store) belongs(q *consumequeue.Queue, queueOffset int64, e consumequeue.Entry) bool {
 	r, err := s.rawRecord(nil, e.PhyOffset, e.Size)
-	return err == nil && r.Topic() == q.Topic() && r.QueueId() == q.QueueId() && r.QueueOffset() == queueOffset
+	return err == nil && isOf(r, q, queueOffset)
 }
 
 // removeForeign gives up the queues that belong to another log, when the newest entry of all belongs to none of this one: a

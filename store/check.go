@@ -51,8 +51,6 @@ func (c *Config) Check() error {
 		return fmt.Errorf("store: storePathCommitLog=%s lists several folders, which is not served: the messages in the others would be missed", c.StorePathCommitLog)
 	case c.ReadOnlyCommitLogStorePaths != "":
 		return fmt.Errorf("store: readOnlyCommitLogStorePaths=%s is not served: the messages there would be missed", c.ReadOnlyCommitLogStorePaths)
-	case c.EnableMultiDispatch:
-		return fmt.Errorf("store: enableMultiDispatch=true is not served: messages would be missing in their light message queues")
 	case c.EnableDLegerCommitLog:
 		return fmt.Errorf("store: enableDLegerCommitLog=true is not served yet")
 	}

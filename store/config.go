@@ -112,9 +112,9 @@ type Config struct {
 	TimerWheelEnable                         bool // 5.x: deliver messages at a time of their own (TIMER_DELIVER_MS, …); false: such properties mean nothing, as to 4.9.8
 	TimerMaxDelaySec                         int  // 5.x: seconds that such a message may be put off, at most. Live
 	TimerFlushIntervalMs                     int  // 5.x: between two writes of rocketd-timer.json
-	EnableLmq                                bool
-	EnableMultiDispatch                      bool
-	MaxLmqConsumeQueueNum                    int
+	EnableLmq                                bool // %LMQ% names in INNER_MULTI_DISPATCH have one queue; broker: such topics and groups need no table. Read at start
+	EnableMultiDispatch                      bool // messages enter the queues that their INNER_MULTI_DISPATCH names. Read at start
+	MaxLmqConsumeQueueNum                    int  // more light message queues: nothing is read from any. Live
 }
 
 // Values of FlushDiskType and BrokerRole.

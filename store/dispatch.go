@@ -101,8 +101,12 @@ func (s *Store) dispatchRecord(phyOffset int64, r message.Record, indexed bool) 
 	var a Arrival
 	p := s.parse(r, &a)
 	enters := message.Queued(a.sysFlag)
-	if enters && (s.lost == nil || !s.lost[consumequeue.Name{Topic: a.Topic, QueueId: a.QueueId}]) {
-		s.enqueue(&a, consumequeue.Entry{PhyOffset: phyOffset, Size: int32(r.Size()), TagsCode: a.TagsCode})
+	entry := consumequeue.Entry{PhyOffset: phyOffset, Size: int32(r.Size()), TagsCode: a.TagsCode}
+	if enters && s.isWhole(consumequeue.Name{Topic: a.Topic, QueueId: a.QueueId}) {
+		s.enqueue(&a, entry)
+	}
+	if enters {
+		s.enqueueFurther(&a, entry, s.isWhole)
 	}
 	if indexed && message.TransactionValue(a.sysFlag) != message.TransactionRollback && s.Config().MessageIndexEnable {
 		if err := s.index.Put(a.Topic, p.uniqKey, p.keys, phyOffset, a.StoreTimestamp); err != nil {
@@ -114,9 +118,13 @@ func (s *Store) dispatchRecord(phyOffset int64, r message.Record, indexed bool) 
 	s.lastStored.Store(a.StoreTimestamp)
 	if enters && s.live && s.o.Arrive != nil {
 		s.o.Arrive(a)
+		s.arriveFurther(a)
 	}
 	return nil
 }
+
+// isWhole tells whether a queue is not one of those that are made again later.
+func (s *Store) isWhole(n consumequeue.Name) bool { return s.lost == nil || !s.lost[n] }
 
 // enqueue puts the entry of a record into its queue, with a unit in consumequeue_ext when that is enabled.
 func (s *Store) enqueue(a *Arrival, e consumequeue.Entry) {

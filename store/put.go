@@ -83,6 +83,9 @@ func (s *Store) put(run []*Put, refusal error) {
 			break
 		}
 	}
+	if cfg := s.Config(); cfg.EnableMultiDispatch {
+		good = s.nameQueues(cfg, good)
+	}
 	if len(good) > 0 {
 		s.log.Append(good)
 	}

@@ -32,11 +32,20 @@ func (s *Store) rebuildLost(end int64) error {
 			progress.at(phyOffset)
 			var a Arrival
 			s.parse(r, &a)
-			if !message.Queued(a.sysFlag) || !lost[consumequeue.Name{Topic: a.Topic, QueueId: a.QueueId}] {
+			if !message.Queued(a.sysFlag) {
 				return nil
 			}
-			entries++
-			s.enqueue(&a, consumequeue.Entry{PhyOffset: phyOffset, Size: int32(r.Size()), TagsCode: a.TagsCode})
+			entry := consumequeue.Entry{PhyOffset: phyOffset, Size: int32(r.Size()), TagsCode: a.TagsCode}
+			if lost[consumequeue.Name{Topic: a.Topic, QueueId: a.QueueId}] {
+				entries++
+				s.enqueue(&a, entry)
+			}
+			s.enqueueFurther(&a, entry, func(n consumequeue.Name) bool {
+				if lost[n] {
+					entries++
+				}
+				return lost[n]
+			})
 			return nil
 		})
 		if errors.Is(err, commitlog.ErrDamaged) {

@@ -272,7 +272,6 @@ func TestConfigRefusals(t *testing.T) {
 		"storePathCommitLog":            func(c *Config) { c.StorePathCommitLog = "/a,/b" },
 		"readOnlyCommitLogStorePaths":   func(c *Config) { c.ReadOnlyCommitLogStorePaths = "/a" },
 		"mappedFileSizeConsumeQueueExt": func(c *Config) { c.MappedFileSizeConsumeQueueExt = 100 },
-		"enableMultiDispatch":           func(c *Config) { c.EnableMultiDispatch = true },
 		"enableDLegerCommitLog":         func(c *Config) { c.EnableDLegerCommitLog = true },
 		"flushDiskType":                 func(c *Config) { c.FlushDiskType = "SYNC" },
 		"brokerRole=SLAVE":              func(c *Config) { c.BrokerRole = Slave },

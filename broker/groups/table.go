@@ -10,6 +10,7 @@ import (
 
 	"rocketd/compat"
 	"rocketd/protocol/body"
+	"rocketd/protocol/message"
 )
 
 // Config is the configuration of one group. A Config in the table is never changed, only replaced.
@@ -44,6 +45,7 @@ type Options struct {
 	Path       string // subscriptionGroup.json
 	Files      compat.FileSystem
 	AutoCreate func() bool // autoCreateSubscriptionGroup, as it is now
+	Lmq        bool        // enableLmq: groups of light message queues are there without being in the table
 	Clock      func() time.Time
 	Log        *slog.Logger
 }
@@ -79,6 +81,9 @@ func Open(o Options) (*Table, error) {
 // Lookup returns a group's configuration, which must not be changed, and whether the group exists; it never
 // creates one.
 func (t *Table) Lookup(group string) (*Config, bool) {
+	if t.o.Lmq && strings.HasPrefix(group, message.LmqTopicPrefix) { // as LmqSubscriptionGroupManager of 4.9.8
+		return DefaultConfig(strings.Clone(group)), true
+	}
 	t.mu.RLock()
 	c, ok := t.mu.groups[group]
 	t.mu.RUnlock()
@@ -117,8 +122,11 @@ func (t *Table) FindOrCreate(group string) (cfg *Config, created bool) {
 	return c, true
 }
 
-// Put creates or replaces a group. The change is durable after Saved.
+// Put creates or replaces a group, but not one of light message queues. The change is durable after Saved.
 func (t *Table) Put(c *Config) {
+	if t.o.Lmq && strings.HasPrefix(c.GroupName, message.LmqTopicPrefix) {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.groups[c.GroupName] = c

@@ -18,6 +18,10 @@ const lost = "every consumer group starts by its consumeFromWhere: messages may 
 // load reads consumerOffset.json, or its .bak.
 func (t *Table) load() error {
 	from, err := compat.LoadConfigFileOrNone(t.o.Files, t.o.Path, t.o.Log, lost, t.decode)
+	if err == nil && from == "" && t.o.Older != "" {
+		from, err = compat.LoadConfigFileOrNone(t.o.Files, t.o.Older, t.o.Log, lost, t.decode)
+		t.dirty.Store(from != "")
+	}
 	if err != nil {
 		return fmt.Errorf("consumer offsets: %w", err)
 	}
@@ -28,7 +32,7 @@ func (t *Table) load() error {
 }
 
 func (t *Table) decode(data []byte) error {
-	w := new(body.ConsumerOffsetSerializeWrapper)
+	w := new(body.LmqConsumerOffsetSerializeWrapper)
 	if err := compat.Unmarshal(data, w); err != nil {
 		return err
 	}
@@ -45,21 +49,37 @@ func (t *Table) decode(data []byte) error {
 		maps.Copy(q.m, offsets)
 		t.mu.m[key{topic, group}] = q
 	}
+	for name, offset := range w.LmqOffsetTable {
+		topic, group, ok := strings.Cut(name, separator)
+		if !ok {
+			t.o.Log.Warn("consumer offset of a strange key left out", "key", name)
+			continue
+		}
+		t.mu.m[key{topic, group}] = &queues{m: map[int32]int64{0: offset}}
+	}
 	return nil
 }
 
 // Wrapper is the whole table in the form of the file and of GET_ALL_CONSUMER_OFFSET. Each topic and group is
-// taken at one moment, the table is not.
-func (t *Table) Wrapper() *body.ConsumerOffsetSerializeWrapper {
+// taken at one moment, the table is not. It is a body.ConsumerOffsetSerializeWrapper, or with Lmq a
+// body.LmqConsumerOffsetSerializeWrapper.
+func (t *Table) Wrapper() any {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	w := &body.ConsumerOffsetSerializeWrapper{OffsetTable: make(map[string]map[int32]int64, len(t.mu.m))}
+	all, light := make(map[string]map[int32]int64, len(t.mu.m)), make(map[string]int64)
 	for k, q := range t.mu.m {
 		q.Lock()
-		w.OffsetTable[k.topic+separator+k.group] = maps.Clone(q.m)
+		if t.light(k.group) {
+			light[k.topic+separator+k.group] = q.m[0]
+		} else {
+			all[k.topic+separator+k.group] = maps.Clone(q.m)
+		}
 		q.Unlock()
 	}
-	return w
+	if t.o.Lmq {
+		return &body.LmqConsumerOffsetSerializeWrapper{LmqOffsetTable: light, OffsetTable: all}
+	}
+	return &body.ConsumerOffsetSerializeWrapper{OffsetTable: all}
 }
 
 func (t *Table) encode() ([]byte, error) { return compat.MarshalPretty(t.Wrapper()) }

@@ -12,11 +12,17 @@ import (
 	"sync/atomic"
 
 	"rocketd/compat"
+	"rocketd/protocol/message"
 )
 
 // Options is what a table needs.
 type Options struct {
-	Path  string // consumerOffset.json
+	Path string // consumerOffset.json, with Lmq lmqConsumerOffset.json
+	// Lmq is enableLmq: groups that begin with %LMQ% have one offset a topic, whatever queue they name, in a part of the file of
+	// their own (LmqConsumerOffsetManager of 4.9.8).
+	Lmq bool
+	// Older is read when there is no file at Path, "" = none: the offsets of before enableLmq. 4.9.8 begins without any.
+	Older string
 	Files compat.FileSystem
 	Log   *slog.Logger
 }
@@ -62,6 +68,9 @@ func (t *Table) Commit(by Client, group, topic string, queueId int32, offset int
 	if group == "" || topic == "" {
 		return
 	}
+	if t.light(group) {
+		queueId = 0
+	}
 	q := t.of(group, topic)
 	q.Lock()
 	old, known := q.m[queueId]
@@ -98,6 +107,9 @@ func (t *Table) of(group, topic string) *queues {
 // Query returns where group stands in a queue, and whether that is known. A negative offset counts as unknown,
 // as everywhere in 4.9.8.
 func (t *Table) Query(group, topic string, queueId int32) (int64, bool) {
+	if t.light(group) {
+		queueId = 0
+	}
 	t.mu.RLock()
 	q := t.mu.m[key{topic, group}]
 	t.mu.RUnlock()
@@ -111,6 +123,11 @@ func (t *Table) Query(group, topic string, queueId int32) (int64, bool) {
 		return -1, false
 	}
 	return offset, true
+}
+
+// light tells whether a group is one of light message queues.
+func (t *Table) light(group string) bool {
+	return t.o.Lmq && strings.HasPrefix(group, message.LmqTopicPrefix)
 }
 
 // Offsets are all offsets of a group in a topic, by queue; nil when there are none.

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -251,5 +253,47 @@ func BenchmarkCommit(b *testing.B) {
 	defer table.Close()
 	for i := range b.N {
 		table.Commit(by, "GroupA", "TopicA", int32(i&7), int64(i))
+	}
+}
+
+// With Lmq the file of light groups is understood and written; when there is none, the older file is.
+func TestLmqFile(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Path: filepath.Join(dir, "lmqConsumerOffset.json"), Older: filepath.Join(dir, "consumerOffset.json"), Lmq: true,
+		Files: compat.OSFiles, Log: slog.New(slog.DiscardHandler)}
+	before := open(t, o.Older)
+	before.Commit(by, "G", "T", 2, 7)
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := map[int32]int64{2: 7}
+	for range 2 { // by the older file, then by its own
+		table, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := table.Offsets("G", "T"); !maps.Equal(got, want) {
+			t.Errorf("offsets %v, want %v", got, want)
+		}
+		table.Commit(by, "%LMQ%g", "T", 3, 5)
+		table.Commit(by, "G", "T", 3, 8)
+		want[3] = 8
+		if err := table.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	table, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := table.Query("%LMQ%g", "T", 9); !ok || got != 5 {
+		t.Errorf("offset %d of the light group", got)
+	}
+	if err := table.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(o.Path)
+	if got := strings.NewReplacer("\n", "", "\t", "").Replace(string(text)); err != nil || got != `{"lmqOffsetTable":{"T@%LMQ%g":5},"offsetTable":{"T@G":{2:7,3:8}}}` {
+		t.Errorf("file %s, %v", got, err)
 	}
 }

@@ -21,6 +21,7 @@ const (
 	SystemPrefix      = "rmq_sys_"
 	RetryPrefix       = "%RETRY%"
 	DLQPrefix         = "%DLQ%"
+	LmqPrefix         = message.LmqTopicPrefix // of light message queues
 	replySuffix       = "_REPLY_TOPIC"
 )
 

@@ -5,6 +5,7 @@ package topics
 import (
 	"hash/maphash"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,7 @@ type Options struct {
 	Files      compat.FileSystem
 	System     System
 	AutoCreate func() bool // autoCreateTopicEnable, as it is now
+	Lmq        bool        // enableLmq: topics of light message queues are there without being in the table
 	Clock      func() time.Time
 	Log        *slog.Logger
 	// Changed is told of every topic that was created or changed, under the table's lock: whoever reads the data
@@ -94,6 +96,9 @@ func (t *Table) Lookup(topic string) (*Config, bool) {
 	s.RLock()
 	c, ok := s.m[topic]
 	s.RUnlock()
+	if t.o.Lmq && strings.HasPrefix(topic, LmqPrefix) { // as LmqTopicConfigManager of 4.9.8
+		return &Config{TopicName: strings.Clone(topic), ReadQueueNums: 1, WriteQueueNums: 1, Perm: PermRead | PermWrite, TopicFilterType: SingleTag}, true
+	}
 	return c, ok
 }
 
@@ -121,8 +126,11 @@ func (t *Table) changedLocked(c *Config) {
 	}
 }
 
-// Put creates or replaces a topic. The change is durable after Saved.
+// Put creates or replaces a topic, but not that of a light message queue. The change is durable after Saved.
 func (t *Table) Put(c *Config) {
+	if t.o.Lmq && strings.HasPrefix(c.TopicName, LmqPrefix) {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.set(c)

@@ -112,7 +112,6 @@ func cases() (all []badCase) {
 
 // later are the headers of codes that brokers will serve: the official answers are recorded before there is a route.
 var later = map[protocol.RequestCode]any{
-	protocol.SendReplyMessage: &header.SendMessageRequest{}, protocol.SendReplyMessageV2: &header.SendMessageRequest{},
 	protocol.UpdateAndCreateAclConfig: &header.CreateAccessConfigRequest{}, protocol.DeleteAclConfig: &header.DeleteAccessConfigRequest{},
 	protocol.GetBrokerClusterAclInfo: &header.Empty{}, protocol.UpdateGlobalWhiteAddrsConfig: &header.UpdateGlobalWhiteAddrsConfigRequest{},
 }

@@ -6,6 +6,13 @@ type ConsumerOffsetSerializeWrapper struct {
 	OffsetTable map[string]map[int32]int64
 }
 
+// LmqConsumerOffsetSerializeWrapper is ConsumerOffsetSerializeWrapper with enableLmq: lmqConsumerOffset.json. The offsets of
+// groups of light message queues are kept by topic@group alone.
+type LmqConsumerOffsetSerializeWrapper struct {
+	LmqOffsetTable map[string]int64
+	OffsetTable    map[string]map[int32]int64
+}
+
 // DelayOffsetSerializeWrapper is how far each delay level (1 to 18) is delivered: delayOffset.json and the answer
 // to GET_ALL_DELAY_OFFSET.
 type DelayOffsetSerializeWrapper struct {

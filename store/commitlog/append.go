@@ -96,6 +96,13 @@ func (l *Log) encode(e *encoder, run []*Put) int {
 		if p.Err = err; err != nil {
 			continue
 		}
+		if len(p.Queues) > 0 { // alone, and encoded under the lock
+			if len(e.units) > 0 {
+				return i
+			}
+			e.units = append(e.units, unit{p, 0, 0})
+			return i + 1
+		}
 		if len(e.buf) > 0 && len(e.buf)+size > chunk {
 			return i
 		}
@@ -159,6 +166,12 @@ func (l *Log) storeTime(now time.Time) int64 {
 func (l *Log) appendLocked(e *encoder, storeTime int64) error {
 	units := e.units
 	err := l.writableLocked()
+	further := err == nil && len(units[0].put.Queues) > 0
+	if further {
+		if units[0].put.Err = l.encodeFurtherLocked(e); units[0].put.Err != nil {
+			return nil // no fault of the log
+		}
+	}
 	for err == nil && len(units) > 0 {
 		end := l.written.Load()
 		n := 0
@@ -177,6 +190,9 @@ func (l *Log) appendLocked(e *encoder, storeTime int64) error {
 	}
 	if err != nil {
 		failUnits(units, err)
+		if further {
+			l.untakeFurtherLocked(units[0].put)
+		}
 	}
 	return err
 }

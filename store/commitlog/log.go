@@ -93,6 +93,9 @@ type Put struct {
 	// Copy says that the message was acknowledged once and is stored again, as a delayed one when it is due: the largest
 	// record that may be sent (MaxRecord, maxMessageSize) may have been lowered since, and is not asked.
 	Copy bool
+	// Queues are further queues that a single message enters, in the order of its INNER_MULTI_DISPATCH. The append writes the
+	// offsets that it gets there into its text.
+	Queues []QueueName
 
 	Err            error   // nil: appended
 	PhyOffset      int64   // of the first record

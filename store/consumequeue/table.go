@@ -70,6 +70,8 @@ type Table struct {
 
 	failing atomic.Bool // the last write of a tail failed
 
+	lmq atomic.Int64 // light message queues
+
 	lost    lost
 	summary summary
 
@@ -180,6 +182,9 @@ func (t *Table) findOrCreate(topic string, queueId int32) *Queue {
 		s.topics[tq.topic] = tq
 	}
 	q := &Queue{table: t, topic: tq.topic, queueId: queueId, minPhy: -1}
+	if strings.HasPrefix(topic, message.LmqTopicPrefix) {
+		t.lmq.Add(1)
+	}
 	// A process that is killed loses the tails, and the next start makes them again from the log. The official broker
 	// makes those of delayed messages wrongly: it does not know the levels yet, takes the hash of the tag for the time of
 	// delivery (CommitLog#checkMessageAndReturnSize of 4.9.8) and delivers at once.
@@ -275,6 +280,9 @@ func (q *topicQueues) appendTo(all []*Queue) []*Queue {
 	return all
 }
 
+// LmqQueues is the number of light message queues, those of topics that begin with %LMQ%.
+func (t *Table) LmqQueues() int64 { return t.lmq.Load() }
+
 // Topics returns the topics that have queues, in order.
 func (t *Table) Topics() []string {
 	var topics []string
@@ -348,6 +356,9 @@ func (t *Table) forget(q *Queue) {
 	tq := s.topics[q.topic]
 	if tq.find(q.queueId) != q {
 		return
+	}
+	if strings.HasPrefix(q.topic, message.LmqTopicPrefix) {
+		t.lmq.Add(-1)
 	}
 	if s.destroyed == nil {
 		s.destroyed = make(map[string]struct{})
