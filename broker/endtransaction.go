@@ -244,6 +244,8 @@ func (b *Broker) endError(err error) (protocol.ResponseCode, string) {
 		return protocol.MessageIllegal, endIllegal(b.config())
 	case "SERVICE_NOT_AVAILABLE":
 		return protocol.ServiceNotAvailable, "Service not available now."
+	case "CREATE_MAPEDFILE_FAILED":
+		return protocol.SystemError, "Create mapped file failed."
 	default:
 		return protocol.SystemError, status
 	}

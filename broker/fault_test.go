@@ -54,6 +54,18 @@ func TestDiskErrors(t *testing.T) {
 	}
 }
 
+// TestLogFileCannotBeMade: the official answer to a send that needs a file of the log that can't be made.
+func TestLogFileCannotBeMade(t *testing.T) {
+	f := vfs.NewFault(vfs.NewMem(time.Now), nil)
+	b := startPathBrokerOn(t, f, nil)
+	b.failing = true
+	f.SetInject(onLog(vfs.OpCreate, func() error { return syscall.EFBIG }))
+	check(t, "no file", b.ask(protocol.SendMessage, sendHeader("T", 0, ""), []byte("x")), protocol.SystemError,
+		"create mapped file failed, server is busy or broken.", "MSG_REGION", "TRACE_ON")
+	f.SetInject(nil)
+	check(t, "goes on", b.ask(protocol.SendMessage, sendHeader("T", 0, ""), []byte("x")), protocol.Success, "", sendFields...)
+}
+
 // TestLimitOfFreeBytes: the remark of a refusal ends with its cause.
 func TestLimitOfFreeBytes(t *testing.T) {
 	b := startPathBroker(t, func(c *Config) { c.DiskMinFreeBytes = 1 << 62 })

@@ -151,6 +151,8 @@ func putStatus(err error) string {
 		return "PUT_OK"
 	case errors.Is(err, commitlog.ErrTooLarge), errors.Is(err, store.ErrQueueName):
 		return "MESSAGE_ILLEGAL"
+	case errors.Is(err, commitlog.ErrCreate):
+		return "CREATE_MAPEDFILE_FAILED"
 	}
 	if unavailable(err) != nil {
 		return "SERVICE_NOT_AVAILABLE"
@@ -175,6 +177,8 @@ func (b *Broker) putError(err error) (protocol.ResponseCode, string) {
 		return protocol.MessageIllegal, illegalRemark(b.config())
 	case "SERVICE_NOT_AVAILABLE":
 		return protocol.ServiceNotAvailable, b.notAvailable(err)
+	case "CREATE_MAPEDFILE_FAILED":
+		return protocol.SystemError, "create mapped file failed, server is busy or broken."
 	default:
 		return protocol.SystemError, status
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"syscall"
 	"time"
 
 	"rocketd/protocol/message"
@@ -31,6 +30,7 @@ type appender struct {
 	file      *segment.File // in which the end lies; nil: none yet
 	dirty     int64         // end of what is to be made zeros from the log's end on; 0: nothing
 	tail      bool          // what recovery has found there has not been looked at
+	failures  failures      // what was logged of writes that failed
 }
 
 // encoder is what one Append works with outside the lock; it is reused.
@@ -193,6 +193,7 @@ func (l *Log) appendLocked(e *encoder, storeTime int64) error {
 		if further {
 			l.untakeFurtherLocked(units[0].put)
 		}
+		l.append.failures.tell(l.o, err)
 	}
 	return err
 }
@@ -266,14 +267,6 @@ func (l *Log) writeAtLocked(b []byte, end int64) error {
 		l.o.Log.Error("commit log: what a failed write left is not cleared yet", "path", f.Path(), "offset", end, "err", cerr)
 	}
 	return err
-}
-
-// writeError names the cause of a failed write.
-func writeError(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: %w", ErrFull, err)
-	}
-	return fmt.Errorf("commitlog: %w", err)
 }
 
 // queued tells whether a Put's records enter a consume queue; then it takes queue offsets. Those of prepared
@@ -350,7 +343,7 @@ func (l *Log) addNextLocked(start int64) error {
 	if l.next.file == nil || l.next.file.Start() != start {
 		f, err := l.files.Create(start)
 		if err != nil {
-			return writeError(err)
+			return createError(err)
 		}
 		l.next.file = f
 	}

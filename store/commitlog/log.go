@@ -78,6 +78,7 @@ type QueueOffsets interface {
 var (
 	ErrTooLarge  = errors.New("commitlog: record exceeds the maximum size")
 	ErrFull      = errors.New("commitlog: no space left")
+	ErrCreate    = errors.New("commitlog: a file can't be made")                   // wrapped with the cause
 	ErrWriteStop = errors.New("commitlog: writes have stopped after an I/O error") // wrapped with the cause
 	ErrClosed    = errors.New("commitlog: closed")
 	ErrNotFound  = errors.New("commitlog: no such offset")
@@ -145,6 +146,9 @@ func Open(o Options) (*Log, error) {
 		return nil, fmt.Errorf("commitlog: %w", err)
 	}
 	files, err := segment.Open(o.FS, o.Dir, o.FileSize, o.Log)
+	if errors.Is(err, segment.ErrSize) {
+		err = fmt.Errorf("%w; set mappedFileSizeCommitLog to the size that the files were made with, or, when only this one differs, bring it back from a copy or see `rocketd store verify`", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("commitlog: %w", err)
 	}
