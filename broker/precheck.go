@@ -148,7 +148,9 @@ func (c *Config) explain(err error, key string) error {
 	case errors.Is(err, syscall.EROFS):
 		remedy = "the file system is mounted read-only; mount it for writing, or choose another folder"
 	case errors.Is(err, syscall.ENOTDIR):
-		remedy = "something on the path is a file and no folder; choose another folder"
+		remedy = "something on the path is a file and no folder; move it away, or choose another folder"
+	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ELOOP):
+		remedy = "a link that leads nowhere stands where a folder should be; mount its disk, or mend the link"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		remedy = "the disk is full; make room, or choose another folder"
 	default:

@@ -37,10 +37,16 @@ var OSFiles FileSystem = osFiles{}
 
 type osFiles struct{}
 
-func (osFiles) ReadFile(name string) ([]byte, error) { return os.ReadFile(name) }
-func (osFiles) Rename(from, to string) error         { return os.Rename(from, to) }
-func (osFiles) Remove(name string) error             { return os.Remove(name) }
-func (osFiles) MkdirAll(dir string) error            { return os.MkdirAll(dir, 0o755) }
+// ReadFile does not wait for the other end of a pipe that stands where the file should.
+func (osFiles) ReadFile(name string) ([]byte, error) {
+	if info, err := os.Stat(name); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("it is a pipe and no file")}
+	}
+	return os.ReadFile(name)
+}
+func (osFiles) Rename(from, to string) error { return os.Rename(from, to) }
+func (osFiles) Remove(name string) error     { return os.Remove(name) }
+func (osFiles) MkdirAll(dir string) error    { return os.MkdirAll(dir, 0o755) }
 
 func (osFiles) WriteFile(name string, data []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)

@@ -25,7 +25,7 @@ func (c *Config) Check() error {
 		{"cleanResourceInterval", c.CleanResourceInterval, 0},
 	} {
 		if size.value < size.min || size.value > math.MaxInt32 {
-			return fmt.Errorf("store: %s=%d is not possible", size.key, size.value)
+			return fmt.Errorf("store: %s=%d is not possible: it must be from %d to %d", size.key, size.value, size.min, math.MaxInt32)
 		}
 	}
 	if size := 40 + 4*int64(c.MaxHashSlotNum) + 20*int64(c.MaxIndexNum); size > math.MaxInt32 {

@@ -105,6 +105,21 @@ func readCheckpoint(fsys vfs.FS, name string) (checkpoint, error) {
 	return decodeCheckpoint(b[:]), nil
 }
 
+// takeCheckpoint reads the file. One that can't be read is put aside, and the store recovered as without one; but one that
+// only this user can't read is an error.
+func (s *Store) takeCheckpoint() (checkpoint, error) {
+	name := s.path("checkpoint")
+	c, err := readCheckpoint(s.o.FS, name)
+	if err == nil || errors.Is(err, fs.ErrPermission) {
+		return c, err
+	}
+	s.o.Log.Error("THE CHECKPOINT CAN'T BE READ: the store is recovered as without one", "error", err, "keptAs", name+".damaged")
+	if err := s.o.FS.Rename(name, name+".damaged"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return c, fmt.Errorf("store: %w; remove it", err)
+	}
+	return noCheckpoint, nil
+}
+
 // writeCheckpoint writes the file durably, in place: what changes lies in one sector.
 func writeCheckpoint(fsys vfs.FS, name, dir string, c checkpoint) error {
 	f, err := fsys.Open(name)

@@ -131,7 +131,7 @@ func (s *Store) openLocked() error {
 	if err != nil {
 		return err
 	}
-	if s.checkpoint, err = readCheckpoint(s.o.FS, s.path("checkpoint")); err != nil {
+	if s.checkpoint, err = s.takeCheckpoint(); err != nil {
 		return err
 	}
 	if err := s.openLog(crashed); err != nil {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,7 +38,7 @@ func (t *Table) load(ends []byte) error {
 	}
 	err = t.phase("reading the folders of topics", len(topics), func(i int) error {
 		if !topics[i].IsDir() {
-			return nil
+			return lostLink(topics[i])
 		}
 		if queues, ok := known[topics[i].Name()]; ok {
 			if done, err := t.loadHinted(topics[i].Name(), topics[i], queues); done || err != nil {
@@ -95,8 +96,14 @@ func (t *Table) loadTopic(topic string) error {
 	}
 	for _, entry := range queues {
 		queueId, err := strconv.ParseInt(entry.Name(), 10, 32)
-		if err != nil || !entry.IsDir() {
+		if err != nil || strconv.FormatInt(queueId, 10) != entry.Name() {
 			continue // as the official broker
+		}
+		if !entry.IsDir() {
+			if err := lostLink(entry); err != nil {
+				return err
+			}
+			continue
 		}
 		files, err := t.fs.List(path.Join(dir, entry.Name()))
 		if err != nil {
@@ -109,8 +116,27 @@ func (t *Table) loadTopic(topic string) error {
 	return nil
 }
 
+// lostLink is an error when the folder of a topic or a queue is a link that leads nowhere: its disk is not mounted, and without
+// it the queue offsets would begin at 0 again.
+func lostLink(entry fs.DirEntry) error {
+	if entry.Type()&fs.ModeSymlink == 0 {
+		return nil
+	}
+	if _, err := entry.Info(); err != nil {
+		return fmt.Errorf("consumequeue: %w", err)
+	}
+	return nil
+}
+
 // loadQueue notes the files of a queue.
 func (t *Table) loadQueue(topic string, queueId int32, files []fs.DirEntry) error {
+	files = slices.DeleteFunc(files, func(file fs.DirEntry) bool {
+		if isFileName(file.Name()) {
+			return false
+		}
+		t.notice(slog.LevelWarn, "not a consume-queue file, left alone; the official broker does not start with it", "file", path.Join(t.root, topic, strconv.Itoa(int(queueId)), file.Name()))
+		return true
+	})
 	if len(files) == 0 {
 		return nil
 	}
@@ -121,8 +147,8 @@ func (t *Table) loadQueue(topic string, queueId int32, files []fs.DirEntry) erro
 	for i, file := range files {
 		name := path.Join(t.dir(q), file.Name())
 		offset, err := strconv.ParseInt(file.Name(), 10, 64)
-		if err != nil || offset < 0 || len(file.Name()) != 20 {
-			return fmt.Errorf("consumequeue: %s is not a consume-queue file; move it away", name)
+		if err != nil {
+			return fmt.Errorf("consumequeue: %s is not a consume-queue file; move it away: %w", name, err)
 		}
 		info, err := file.Info()
 		if err != nil {
@@ -161,6 +187,11 @@ func (t *Table) loadQueue(topic string, queueId int32, files []fs.DirEntry) erro
 		t.addDirs(q) // whoever made the files may have died before their names were synced
 	}
 	return nil
+}
+
+// isFileName tells whether a name is that of a queue file: 20 digits.
+func isFileName(name string) bool {
+	return len(name) == 20 && strings.Trim(name, "0123456789") == ""
 }
 
 func (t *Table) addOrphan(q *Queue, start int64) {

@@ -2,6 +2,7 @@ package consumequeue
 
 import (
 	"math/rand"
+	"path"
 	"strings"
 	"testing"
 
@@ -64,7 +65,7 @@ func TestLoadRefusals(t *testing.T) {
 				truncate(t, mem, "/q/T/0/00000000000000000"+name, 100)
 			}
 		}, "has 100 bytes"},
-		"foreign": {func(t *testing.T, mem *vfs.Mem) { create(t, mem, "/q/T/0/x") }, "/q/T/0/x is not"},
+		"no offset": {func(t *testing.T, mem *vfs.Mem) { create(t, mem, "/q/T/0/99999999999999999999") }, "99 is not"},
 		"other place": {func(t *testing.T, mem *vfs.Mem) {
 			mem.Rename("/q/T/0/00000000000000000400", "/q/T/0/00000000000000000410")
 		}, "no multiple"},
@@ -81,6 +82,29 @@ func TestLoadRefusals(t *testing.T) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestForeignFiles: what is no file of a queue does not keep it from being loaded.
+func TestForeignFiles(t *testing.T) {
+	mem := vfs.NewMem(nil)
+	table := open(t, mem, false)
+	add(t, table, 0, 0, 25)
+	if err := table.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"/q/T/0/.DS_Store", "/q/T/0/00000000000000000000~", "/q/T/0/x", "/q/T/07/00000000000000000000", "/q/x"} {
+		if err := mem.MkdirAll(path.Dir(name)); err != nil {
+			t.Fatal(err)
+		}
+		create(t, mem, name)
+	}
+	table = open(t, mem, false)
+	expect(t, table, 0, 0, 25)
+	add(t, table, 0, 25, 60)
+	expect(t, table, 0, 0, 60)
+	if q := table.Find("T", 7); q != nil {
+		t.Error("folder 07 is taken for queue 7")
 	}
 }
 

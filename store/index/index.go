@@ -61,6 +61,10 @@ func Open(o Options) (*Index, error) {
 		}
 		f := &file{name: e.Name(), path: path.Join(x.dir, e.Name())}
 		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			x.log.Error("an index file is not there; its keys are indexed again", "file", f.path, "error", err)
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("index: %w", err)
 		}

@@ -280,7 +280,7 @@ func (v *verify) queueFiles(q *queue) error {
 		v.report.add(Finding{Kind: kind, File: path.Join(dir, file), Offset: offset, Topic: q.topic, QueueId: &id, Text: text})
 	}
 	for _, name := range q.stray {
-		add(QueueFileName, name, 0, "not a file of a consume queue; no broker starts with it")
+		add(QueueFileName, name, 0, "not a file of a consume queue; the official broker does not start with it")
 	}
 	for _, name := range q.misnamed {
 		add(QueueFileName, name, 0, fmt.Sprintf("its offset is not a multiple of the file size %d", t.perFile*consumequeue.EntrySize))

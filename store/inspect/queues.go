@@ -115,7 +115,7 @@ func (d *Dir) openTopic(topic string, sizes map[int64]int) error {
 	}
 	for _, e := range queues {
 		queueId, err := strconv.ParseInt(e.Name(), 10, 32)
-		if err != nil || !e.IsDir() {
+		if err != nil || !e.IsDir() || strconv.FormatInt(queueId, 10) != e.Name() {
 			d.queues.stray = append(d.queues.stray, path.Join(dir, e.Name()))
 			continue
 		}

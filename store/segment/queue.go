@@ -11,6 +11,9 @@ import (
 	"rocketd/store/vfs"
 )
 
+// ErrSize: a file has another size than the configured one, which follows in the text.
+var ErrSize = errors.New("the configured file size is")
+
 // Queue is the files of a folder, in order and without gaps. Readers take no lock: the list is immutable and
 // replaced as a whole.
 type Queue struct {
@@ -66,7 +69,7 @@ func (q *Queue) scan(log *slog.Logger) (starts []int64, err error) {
 			return nil, err
 		}
 		if start%q.size != 0 {
-			return nil, fmt.Errorf("%s: its offset is not a multiple of the configured file size %d", name, q.size)
+			return nil, fmt.Errorf("%s: its offset is not a multiple of the file size: %w %d", name, ErrSize, q.size)
 		}
 		starts, sizes = append(starts, start), append(sizes, info.Size())
 	}
@@ -81,7 +84,7 @@ func (q *Queue) scan(log *slog.Logger) (starts []int64, err error) {
 	for i, start := range starts {
 		name := path.Join(q.dir, Name(start))
 		if sizes[i] != q.size {
-			return nil, fmt.Errorf("%s: got %d bytes, the configured file size is %d", name, sizes[i], q.size)
+			return nil, fmt.Errorf("%s: got %d bytes, %w %d", name, sizes[i], ErrSize, q.size)
 		}
 		if i > 0 && start != starts[i-1]+q.size {
 			return nil, fmt.Errorf("%s is missing: the file behind %s is %s", path.Join(q.dir, Name(starts[i-1]+q.size)), Name(starts[i-1]), name)

@@ -23,7 +23,8 @@ func (osFS) Create(name string) (File, error) {
 
 func (osFS) Open(name string) (File, error) { return osOpen(name, os.O_RDWR) }
 
-func (osFS) OpenRead(name string) (File, error) { return osOpen(name, os.O_RDONLY) }
+// OpenRead does not wait for the other end of a pipe that stands where a file should.
+func (osFS) OpenRead(name string) (File, error) { return osOpen(name, os.O_RDONLY|unix.O_NONBLOCK) }
 
 func osOpen(name string, flag int) (File, error) {
 	f, err := os.OpenFile(name, flag, 0o644)
@@ -36,9 +37,46 @@ func osOpen(name string, flag int) (File, error) {
 func (osFS) Rename(oldname, newname string) error       { return os.Rename(oldname, newname) }
 func (osFS) Remove(name string) error                   { return os.Remove(name) }
 func (osFS) RemoveAll(name string) error                { return os.RemoveAll(name) }
-func (osFS) List(dir string) ([]fs.DirEntry, error)     { return os.ReadDir(dir) }
 func (osFS) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
 func (osFS) Chtimes(name string, mtime time.Time) error { return os.Chtimes(name, mtime, mtime) }
+
+// List follows links, as Java does: a file or a topic's folder may have been moved to another disk.
+func (osFS) List(dir string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range entries {
+		if e.Type()&fs.ModeSymlink != 0 {
+			info, err := os.Stat(dir + "/" + e.Name())
+			entries[i] = linked{e, info, err}
+		}
+	}
+	return entries, nil
+}
+
+// linked is what a link leads to, under the link's name; err: it can't be followed.
+type linked struct {
+	fs.DirEntry
+	info fs.FileInfo
+	err  error
+}
+
+func (l linked) IsDir() bool { return l.err == nil && l.info.IsDir() }
+
+func (l linked) Type() fs.FileMode {
+	if l.err != nil {
+		return fs.ModeSymlink
+	}
+	return l.info.Mode().Type()
+}
+
+func (l linked) Info() (fs.FileInfo, error) {
+	if l.err != nil {
+		return nil, fmt.Errorf("a link that leads nowhere (is a disk not mounted?): %w", l.err)
+	}
+	return l.info, nil
+}
 
 // MkdirAll tries the last folder first, which is what lacks when very many queues are made.
 func (osFS) MkdirAll(name string) error {
