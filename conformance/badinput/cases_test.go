@@ -13,7 +13,6 @@ import (
 	"rocketd/conformance/wire"
 	"rocketd/namesrv"
 	"rocketd/protocol"
-	"rocketd/protocol/header"
 )
 
 // Names of what the requests are about. All that a request could make or change begins with "BadInput".
@@ -110,24 +109,8 @@ func cases() (all []badCase) {
 	return all
 }
 
-// later are the headers of codes that brokers will serve: the official answers are recorded before there is a route.
-var later = map[protocol.RequestCode]any{
-	protocol.UpdateAndCreateAclConfig: &header.CreateAccessConfigRequest{}, protocol.DeleteAclConfig: &header.DeleteAccessConfigRequest{},
-	protocol.GetBrokerClusterAclInfo: &header.Empty{}, protocol.UpdateGlobalWhiteAddrsConfig: &header.UpdateGlobalWhiteAddrsConfigRequest{},
-}
-
-// brokers are the headers of the codes that a broker serves; with -update also of those that it will serve.
-func brokers() map[protocol.RequestCode]*protocol.Plan {
-	plans := broker.Headers()
-	if *update {
-		for code, h := range later {
-			if plans[code] == nil {
-				plans[code] = protocol.PlanFor(h)
-			}
-		}
-	}
-	return plans
-}
+// brokers are the headers of the codes that a broker serves.
+func brokers() map[protocol.RequestCode]*protocol.Plan { return broker.Headers() }
 
 // maker makes the cases of one code.
 type maker struct {

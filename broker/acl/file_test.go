@@ -1,0 +1,154 @@
+package acl
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestFileErrors: what is wrong and where, and nothing of a secret.
+func TestFileErrors(t *testing.T) {
+	const account = "accounts:\n- accessKey: someUser\n  secretKey: topSecret1\n"
+	for text, want := range map[string]string{
+		"accounts: [":   "f:2:1: did not find expected node content",
+		"\taccounts: 1": "f:1:1: found character that cannot start any token",
+		"accounts:\n- accessKey: a\n   secretKey: b":                 "f:3:13: mapping values are not allowed in this context",
+		account + "  admin: \x01topSecret1":                          "f:4:10: ",
+		"accounts:\n- secretKey: *topSecret1":                        "f:2:14: unknown anchor",
+		"accounts:\n- secretKey: \"topSecret1":                       "f:2:", // the quote has no end
+		"- a":                                                        "f:1:1: the file must be a mapping",
+		"accounts: a":                                                "f:1:11: accounts wants a list",
+		"accounts:\n- a":                                             "f:2:3: an account must be a mapping",
+		account + "  secretKey: topSecret1\n":                        "f:4:3: secretKey is there twice",
+		account + "  admin: perhaps\n":                               "f:4:10: admin wants true or false",
+		account + "  topicPerms: a=PUB\n":                            "f:4:15: topicPerms wants a list",
+		account + "  topicPerms:\n  - topicA\n":                      "f:5:5: topicPerms wants name=PERMISSION",
+		account + "  whiteRemoteAddress: 10.0.0\n":                   "f:4:23: Netaddress examine Exception netaddress is 10.0.0",
+		account + "  whiteRemoteAddress: 10.0.0.x\n":                 "f:4:23: Netaddress examine Exception netaddress is 10.0.0.x",
+		"globalWhiteRemoteAddresses:\n- 10.*.*\n":                    "f:2:3: Netaddress examine scope Exception netaddress is 10.*.*",
+		"accounts:\n- accessKey: short\n  secretKey: topSecret1\n":   "f:2:3: The accessKey=short and secretKey=****** cannot be null and length should longer than 6",
+		"accounts:\n- accessKey: someUser\n":                         "f:2:3: The accessKey=someUser and secretKey=null cannot be null and length should longer than 6",
+		"accounts:\n- accessKey: someUser\n  secretKey: 1234567.5\n": "f:3:14: the value of secretKey is no text but a number, a time or a boolean for YAML: put it in quotes",
+		"dataVersion:\n- counter: x\n":                               "f:2:12: counter wants a number",
+	} {
+		_, err := parse("f", []byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q:\n %v, want\n %s", text, err, want)
+		} else if strings.Contains(err.Error(), "topSecret1") {
+			t.Errorf("%q: the error has the secret: %v", text, err)
+		}
+	}
+}
+
+// TestScalars: what SnakeYAML and fastjson make of what is not quoted.
+func TestScalars(t *testing.T) {
+	for text, secret := range map[string]string{
+		"12345678": "12345678", `"12345678"`: "12345678", "'0123456'": "0123456", "12_345_678": "12345678", "+12345678": "12345678",
+		"01234567012": "175304202", "0123456789": "0123456789", "0x7fffffff": "2147483647", "0b1111111111111111111111": "4194303", "-12345678": "-12345678",
+		"abcdefgh": "abcdefgh", "a: b": "", "abc#defg": "abc#defg", "abcdefg # x": "abcdefg", "päßwörter": "päßwörter",
+		"99999999999999999999999999": "99999999999999999999999999",
+	} {
+		f, err := parse("f", []byte("accounts:\n- accessKey: someUser\n  secretKey: "+text+"\n"))
+		if secret == "" {
+			if err == nil {
+				t.Errorf("%s is taken", text)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		cmd := signed(34, "someUser", secret, nil)
+		signature, _ := cmd.Field(fieldSignature)
+		if !f.accounts[0].key.verify(cmd, signature) {
+			t.Errorf("%s is not the secret %s", text, secret)
+		}
+	}
+}
+
+// TestFileMeaning: permissions, defaults, warnings, and what comes first of two.
+func TestFileMeaning(t *testing.T) {
+	f, err := parse("f", []byte(`
+globalWhiteRemoteAddresses: ["", 10.0.0.1]
+accounts:
+- accessKey: someUser
+  secretKey: someSecret
+  admin: Yes
+  defaultTopicPerm: PUBSUB
+  whiteRemoteAddress:
+  groupPerms: &perms [a=SUB, " b = PUB|SUB "]
+  topicPerms:
+  - "%RETRY%a=DENY"
+  - T=WRITE
+- accessKey: someUser
+  secretKey: otherSecret
+- accessKey: otherUser
+  secretKey: someSecret
+  groupPerms: *perms
+  adminn: true
+dataVersion:
+- counter: 7
+  timestamp: 1700000000000
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.global) != 2 || len(f.accounts) != 2 || f.version == nil || *f.version != (Version{7, 1700000000000}) {
+		t.Fatalf("%+v", f)
+	}
+	a := f.accounts[0]
+	if !a.Admin || a.all() || a.defaultTopic != Deny || a.groups["a"] != Deny || a.groups["b"] != Pub|Sub || a.topics["T"] != Deny || a.Place.String() != "f:4" {
+		t.Errorf("%+v", a)
+	}
+	if b := f.accounts[1]; b.Admin || b.groups["a"] != Sub {
+		t.Errorf("%+v", b)
+	}
+	var lines []string
+	for _, w := range f.warnings {
+		lines = append(lines, w.place.String())
+	}
+	if got := strings.Join(lines, " "); got != "f:7:21 f:12:5 f:13:3 f:18:3" {
+		t.Errorf("warnings at %s", got)
+	}
+	for _, text := range []string{"", "\n", "# nothing\n", "---\n", "~"} {
+		if f, err := parse("f", []byte(text)); err != nil || f.document != nil {
+			t.Errorf("%q: %+v, %v", text, f, err)
+		}
+	}
+	if _, err := parse("f", make([]byte, maxFile+1)); err == nil {
+		t.Error("a file past the bound is taken")
+	}
+}
+
+// FuzzFile: no text panics; what can be read can be changed, and says the same afterwards.
+func FuzzFile(f *testing.F) {
+	for _, s := range []string{sample, "accounts:\n- accessKey: someUser\n  secretKey: 01234567\n", "a: &a [*a]\n", "accounts: []\n", "---\n...\n---\n", "? {a: b}\n: c\n",
+		"dataVersion:\n- counter: 1\n  timestamp: 2\naccounts: [{accessKey: flowUser, secretKey: 'it''s long'}]\n"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		before, err := parse("f", []byte(text))
+		if err != nil {
+			return
+		}
+		change := Change{AccessKey: "fuzzUser", SecretKey: "yes: \"no\" # 7"}
+		out, err := edited("f", []byte(text), 1, change.update)
+		if err != nil {
+			return
+		}
+		after, err := parse("f", out)
+		if err != nil {
+			t.Fatalf("%q becomes %q: %v", text, out, err)
+		}
+		if len(after.global) != len(before.global) {
+			t.Fatalf("%q becomes %q", text, out)
+		}
+		found := false
+		for _, a := range after.accounts {
+			found = found || a.AccessKey == "fuzzUser"
+		}
+		if n := len(after.accounts); !found || n != len(before.accounts) && n != len(before.accounts)+1 {
+			t.Fatalf("%q becomes %q", text, out)
+		}
+	})
+}
