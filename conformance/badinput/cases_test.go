@@ -36,7 +36,7 @@ var plausible = map[string]string{
 	"subscription": "*", "subVersion": "0", "expressionType": "TAG", "properties": "KEYS\x01k", "defaultTopicQueueNums": "4",
 	"bornTimestamp": "1700000000000", "beginTimestamp": "0", "endTimestamp": "9000000000000", "timestamp": "0", "brokerId": "7",
 	"readQueueNums": "2", "writeQueueNums": "2", "perm": "6", "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0",
-	"invisibleTime": "60000", "pollTime": "0", "bornTime": "0", "initMode": "0", "expType": "TAG", "exp": "*", "attemptId": "x",
+	"recallHandle": "djEgVCBiIDE3IGs=", "invisibleTime": "60000", "pollTime": "0", "bornTime": "0", "initMode": "0", "expType": "TAG", "exp": "*", "attemptId": "x",
 	"extraInfo": "0 1700000000000 60000 0 0 broker-a 0 0",
 	"order":     "false", "unitMode": "false", "batch": "false", "compressed": "false", "isForce": "true", "isOrder": "false", "offline": "true",
 	"jstackEnable": "false", "removeOffset": "false", "acceptStandardJsonOnly": "true", "bodyCrc32": "0",

@@ -54,7 +54,7 @@ const (
 
 // ofLater are the codes that 5.x clients send and no 4.9 server knows: there is no official answer, and any will do that keeps the
 // connection.
-var ofLater = map[int]bool{351: true, 361: true,
+var ofLater = map[int]bool{351: true, 361: true, 370: true,
 	400: true, 401: true, 402: true, 200050: true, 200051: true, 200052: true, 200053: true, 200054: true, 200055: true, 200056: true, 200151: true}
 
 // binaryLost tells whether a request's code does not fit the binary header: its low half asks for something else.

@@ -40,7 +40,7 @@ func TestJava(t *testing.T) {
 	c := target.Start(t, target.Options{Brokers: brokers})
 	skip5 := "restart-.*"
 	if c.Kind == target.Official {
-		skip5 += "|lite-pull-.*|ask-topic-config" // a 4.9 broker refuses the 5.x client's codes
+		skip5 += "|lite-pull-.*|ask-topic-config|timer-.*" // a 4.9 broker refuses the 5.x client's codes
 	}
 	for _, r := range []struct {
 		name, client, prefix, skip string
@@ -72,6 +72,21 @@ func TestRestart(t *testing.T) {
 	patient := map[string]string{"transactionCheckInterval": "1000", "transactionTimeOut": "1500", "transactionCheckMax": "1000"}
 	c := target.Start(t, target.Options{Brokers: []target.BrokerOptions{brokers[0], brokers[2], {Name: "broker-d", Conf: patient}}})
 	run(t, c, target.Client4, nil, "prefix=r4", "only="+selected("restart-.*"), "skip=(?!restart-).*")
+}
+
+// TestTimer runs the cases of timer messages against the official broker that knows them; TestJava does against rocketd.
+func TestTimer(t *testing.T) {
+	kind, err := target.Selected5()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kind != target.Official5 {
+		t.Skip("TestJava has these cases")
+	}
+	t.Parallel()
+	needJava(t)
+	c := target.Start(t, target.Options{Kind: kind, Brokers: []target.BrokerOptions{{Name: "broker-a", Conf: map[string]string{"recallMessageEnable": "true"}}}})
+	run(t, c, target.Client5, nil, "prefix=t5", "only="+selected("timer-.*"), "skip=(?!timer-).*")
 }
 
 func selected(all string) string {

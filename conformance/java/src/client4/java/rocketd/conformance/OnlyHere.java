@@ -18,6 +18,10 @@ final class OnlyHere {
     private OnlyHere() {
     }
 
+    /** Adds the cases that only this client can run: there are none. */
+    static void register() {
+    }
+
     /** Reaches what the tool keeps to itself: its list of subcommands, to which main0 adds them all each time. */
     private static final class Tool extends MQAdminStartup {
         static void run(String[] args) {

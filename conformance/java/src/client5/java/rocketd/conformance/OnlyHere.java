@@ -19,6 +19,11 @@ final class OnlyHere {
     private OnlyHere() {
     }
 
+    /** Adds the cases that only this client can run. */
+    static void register() {
+        TimerCases.register();
+    }
+
     /** Reaches what the tool keeps to itself: its list of subcommands, to which main0 adds them all each time. */
     private static final class Tool extends MQAdminStartup {
         static void run(String[] args) {

@@ -50,6 +50,7 @@ public final class Main {
             opt.put(a.substring(0, eq), a.substring(eq + 1));
         }
         // The slow ones first: they decide how long the whole run takes.
+        OnlyHere.register();
         RetryCases.register();
         AskCases.register();
         ReplyCases.register();
