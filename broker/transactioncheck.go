@@ -40,6 +40,10 @@ func (b *Broker) checkOptions() transaction.Options {
 		},
 		Ask:    b.askProducer,
 		Stored: func(p *store.Put) { b.stats.put(1, 1, int64(p.Size), 0) },
+		// As TransactionalMessageBridge of 4.9.8: what the broker itself reads counts as got by its group.
+		Read: func(topic string, messages, bytes int64) {
+			b.traffic.Get(message.GroupSystemTrans, topic, messages, bytes)
+		},
 	}
 }
 

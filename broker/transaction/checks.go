@@ -65,6 +65,8 @@ type Options struct {
 	Ask func(group string, h *header.CheckTransactionStateRequest, body []byte) (busy bool)
 	// Stored is told of every copy that was stored. nil: nobody.
 	Stored func(*store.Put)
+	// Read is told at the end of a round how many messages of a topic it has read, and their bytes. nil: nobody.
+	Read func(topic string, messages, bytes int64)
 }
 
 // Bounds of what the checks hold and do at once.
@@ -95,10 +97,33 @@ type Checks struct {
 	batch     []*step
 	puts      []*store.Put
 	patience  int
+	halfRead  tally // of this round
+	opsRead   tally
 
 	stop    chan struct{}
 	running sync.WaitGroup
 	once    sync.Once
+}
+
+// tally counts what was read.
+type tally struct{ messages, bytes int64 }
+
+func (t *tally) add(r message.Record) {
+	t.messages++
+	t.bytes += int64(r.Size())
+}
+
+// tell reports what a round has read.
+func (c *Checks) tell() {
+	for _, t := range []struct {
+		topic string
+		read  *tally
+	}{{message.TopicTransHalf, &c.halfRead}, {message.TopicTransOpHalf, &c.opsRead}} {
+		if c.o.Read != nil && t.read.messages > 0 {
+			c.o.Read(t.topic, t.read.messages, t.read.bytes)
+		}
+		*t.read = tally{}
+	}
 }
 
 // New makes the checks of a store.

@@ -88,6 +88,7 @@ func TestOpsResolve(t *testing.T) {
 		f.pass(time.Minute)
 		f.want("second check", f.times("7")+" "+f.times("150"), "60:1 60:1 120:2")
 		f.want("place after the second round", f.place(), "202 199")
+		f.want("read", fmt.Sprint(f.read), "map[RMQ_SYS_TRANS_HALF_TOPIC:3 RMQ_SYS_TRANS_OP_HALF_TOPIC:199]")
 	})
 }
 

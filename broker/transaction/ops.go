@@ -78,6 +78,7 @@ func (c *Checks) readOp(at *int64) (half int64, found bool, err error) {
 	case err != nil:
 		return -1, false, err
 	}
+	c.opsRead.add(r)
 	if tag, _ := r.Property(message.PropertyTags); tag != opTag {
 		c.o.Log.Error("transaction op with a strange tag", "queueOffset", *at, "phyOffset", e.PhyOffset)
 		return -1, true, nil

@@ -55,6 +55,7 @@ func (c *Checks) round() {
 	}
 	c.forgetMoves()
 	c.publish()
+	c.tell()
 }
 
 // collect decides on half messages from the place on, at most one run of them. n of batch are to be carried out; then
@@ -83,6 +84,7 @@ func (c *Checks) collect(end int64, now time.Time, s Settings) (n int, next int6
 			c.o.Log.Error("half message can't be read", "queueOffset", next, "phyOffset", e.PhyOffset, "err", err)
 			return n, next, false
 		}
+		c.halfRead.add(r)
 		fate := decide(r, now, s)
 		if fate == young {
 			return n, next, false

@@ -142,6 +142,7 @@ type fixture struct {
 	topics map[string]bool
 	checks *Checks
 	asked  []asked
+	read   map[string]int64 // messages, by topic
 	busy   int
 	passed int
 	start  time.Time
@@ -151,7 +152,7 @@ type fixture struct {
 
 // newFixture makes checks with the official settings.
 func newFixture(tb fataler) *fixture {
-	return &fixture{tb: tb, places: map[string]int64{}, master: true, topics: map[string]bool{}, log: io.Discard, start: time.Now(), now: time.Now,
+	return &fixture{tb: tb, places: map[string]int64{}, read: map[string]int64{}, master: true, topics: map[string]bool{}, log: io.Discard, start: time.Now(), now: time.Now,
 		store: &fakeStore{queues: map[string][]store.Entry{}, first: map[string]int64{}, records: map[int64][]byte{}},
 		s:     Settings{Interval: time.Minute, TimeOut: 6 * time.Second, CheckMax: 15, Reserved: 72 * time.Hour}}
 }
@@ -179,6 +180,7 @@ func (f *fixture) open() {
 		},
 		SetPlace: func(topic string, o int64) { defer locked()(); f.places[topic] = o },
 		Topic:    func(name string) { defer locked()(); f.topics[name] = true },
+		Read:     func(topic string, messages, _ int64) { defer locked()(); f.read[topic] += messages },
 		Ask: func(group string, h *header.CheckTransactionStateRequest, body []byte) bool {
 			defer locked()()
 			if f.busy > 0 {

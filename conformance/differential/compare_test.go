@@ -17,6 +17,7 @@ import (
 var volatileExt = map[string]string{
 	"msgId":                    "holds the broker's address and the log offset",
 	"indexLastUpdateTimestamp": "the store time of the newest message in the index, of any topic",
+	"allAclFileVersion":        "where the broker keeps its accounts, and when they were changed",
 	"indexLastUpdatePhyoffset": "the log offset of the newest message in the index, of any topic",
 }
 
@@ -64,8 +65,6 @@ func tolerated(request *wire.Frame, recorded, live *wire.Frame) string {
 		return "the retry topic of a group that just came was registered sooner"
 	case request.Code == 105 && recorded.Code == 17 && live.Code == 0 && strings.HasPrefix(request.Ext["topic"], "%DLQ%"):
 		return "the dead-letter topic was registered sooner"
-	case request.Code == 315 && recorded.Code == 0 && live.Code == 1 && request.Ext["statsKey"] == "RMQ_SYS_TRANS_HALF_TOPIC@CID_RMQ_SYS_TRANS":
-		return "the official broker counts its own reading of half messages as consumption; the tools show 0 either way"
 	case request.Code == 105 && recorded.Code == 0 && live.Code == 17 && request.Ext["topic"] == "TRANS_CHECK_MAX_TIME_TOPIC":
 		return "the topic of transactions that nobody ends comes with the fifteenth check, minutes after the first"
 	}
@@ -78,8 +77,10 @@ func (r *replay) tooSoon(request, recorded, live *wire.Frame) string {
 	case !r.hurried:
 	case request.Code == 11 && live.Code == 25 && among("0 19 20", itoa(recorded.Code)):
 		return "the recorded pull was overtaken by the heartbeat that the client sent behind it"
+	case request.Code == 315 && recorded.Code == 0 && live.Code == 1 && strings.HasSuffix(request.Ext["statsKey"], "@CID_RMQ_SYS_TRANS"):
+		return "the broker has not looked for transactions to check since the first half message"
 	case request.Code == 11 && request.Ext["topic"] == "OFFSET_MOVED_EVENT":
-		return "which pulls were beyond the end of a queue is a matter of the pace"
+		return "a pull that came behind a delayed message, which was due a second after it was sent, is now beyond the end of the queue"
 	case request.Code == 105 && recorded.Code == 0 && live.Code == 0 && request.Ext["topic"] == "TBW102":
 		return "ADD_WRITE_PERM_OF_BROKER takes the inherit bit from a topic until the broker's next registration, half a minute later"
 	}
@@ -145,7 +146,9 @@ func (r *replay) depends(request, live *wire.Frame, name string) string {
 		return "a half message waits in a queue that all topics share, with those that are checked again and again"
 	case name == "queueOffset" && request.Ext["b"]+request.Ext["topic"] == "RMQ_SYS_TRACE_TOPIC":
 		return "all sessions send their traces to one topic"
-	case name == "version" && settings[request.Code] != "":
+	case name == "queueOffset" && request.Code == 325:
+		return "all sessions' replies are kept in one topic of the cluster"
+	case name == "version" && (settings[request.Code] != "" || request.Code == 52):
 		return "a counter of all changes, and the time of the last"
 	case r.hurried && request.Code == 30 && request.Ext["topic"] == "RMQ_SYS_TRANS_HALF_TOPIC":
 		return "each check of a transaction that nobody ends adds a message to the queue"

@@ -173,7 +173,13 @@ func (r *replay) send(key connKey, e *entry) error {
 	if err != nil {
 		return err
 	}
-	r.adapt(f)
+	if f.Ext["Signature"] != "" {
+		sign := signer(f)
+		r.adapt(f)
+		sign()
+	} else {
+		r.adapt(f)
+	}
 	if among("11 12 29 30 31", itoa(f.Code)) {
 		r.awaitDispatch()
 	}
@@ -405,11 +411,12 @@ func recordedAddresses(entries []*entry, addrs map[string]string) map[string]str
 	route := regexp.MustCompile(`127\.0\.0\.2:\d+`)
 	for _, e := range entries {
 		f, err := e.frame()
-		if err != nil || addrs["broker"] == "" || e.Endpoint != "namesrv" || !e.isResponse() || *e.ReqCode != 105 {
+		addr := addrs[strings.Replace(e.Endpoint, "namesrv", "broker", 1)]
+		if err != nil || addr == "" || !strings.HasSuffix(e.Endpoint, "namesrv") || !e.isResponse() || *e.ReqCode != 105 {
 			continue
 		}
 		for _, a := range route.FindAllString(string(f.Body), -1) {
-			out[a] = addrs["broker"]
+			out[a] = addr
 		}
 	}
 	return out

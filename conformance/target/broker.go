@@ -90,6 +90,15 @@ func (t *Target) newBroker(id string, o BrokerOptions) (*Broker, error) {
 	if err := writeProperties(file, all); err != nil {
 		return nil, err
 	}
+	for name, text := range o.Files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return nil, err
+		}
+	}
 	kind := o.Kind
 	if kind == "" {
 		kind = t.Kind

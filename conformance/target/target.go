@@ -79,6 +79,8 @@ type BrokerOptions struct {
 	JVM []string
 	// StoreDir is storePathRootDir; "" = a fresh folder, removed with the target.
 	StoreDir string
+	// Files are what lies below ROCKETMQ_HOME at the start, by paths there.
+	Files map[string]string
 }
 
 // Target is a running cluster.
