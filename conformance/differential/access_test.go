@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"testing"
 
 	"rocketd/conformance/target"
 	"rocketd/conformance/wire"
@@ -45,20 +43,6 @@ func checkedCluster() (*target.Target, error) {
 	return target.StartMain(target.Options{Brokers: []target.BrokerOptions{{
 		Name: "acl-a", Cluster: "AclCluster", Conf: conf, Files: map[string]string{"conf/plain_acl.yml": plainACL},
 	}}})
-}
-
-// checkedAddresses are its endpoints. No broker that checks access is rocketd's yet when it says so at its start.
-func checkedAddresses(t *testing.T, start func() (*target.Target, error)) map[string]string {
-	c, err := start()
-	switch {
-	case err == nil:
-		return map[string]string{"acl-namesrv": c.Namesrv, "acl-broker": c.Brokers[0].Addr}
-	case server.Kind == target.Rocketd && strings.Contains(err.Error(), "exited during start"):
-		t.Logf("awaited: %s (%.200v)", accessControl, err)
-	default:
-		t.Fatal(err)
-	}
-	return nil
 }
 
 // signature is what a client of an account puts into a request: HMAC-SHA1 of the fields' values in the order of their
