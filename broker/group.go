@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rocketd/broker/groups"
+	"rocketd/broker/pop"
 	"rocketd/broker/topics"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
@@ -52,6 +53,7 @@ func (b *Broker) deleteGroup(c *remoting.Call, req *header.DeleteSubscriptionGro
 		"removeOffset", req.RemoveOffset, "client", c.Conn().RemoteAddr())
 	if req.RemoveOffset {
 		b.offsets.RemoveGroup(req.GroupName)
+		b.forgetPopped(func(k pop.Key) bool { return k.Group == req.GroupName })
 	}
 	b.traffic.GroupDeleted(req.GroupName)
 	if err := b.saved(b.groups.Saved); err != nil {

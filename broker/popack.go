@@ -115,8 +115,8 @@ func (b *Broker) ackOrderly(c *remoting.Call, a pop.Ack) *refusal {
 	return nil
 }
 
-// maxBatchAcks bounds the messages that one batch acknowledges.
-const maxBatchAcks = 100_000
+// ackRun is how many acknowledgements of a batch are taken at a time.
+const ackRun = 4096
 
 // batchAck (200151) acknowledges many messages. What is wrong with one of them is not told, as officially.
 func (b *Broker) batchAck(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
@@ -130,7 +130,16 @@ func (b *Broker) batchAck(c *remoting.Call, _ *header.Empty) (*protocol.Command,
 		return c.Answer(protocol.NoMessage, "", nil), nil
 	}
 	var run []pop.Ack
-	var orderly *refusal
+	var wrong *refusal
+	take := func() bool {
+		if err := b.path.pop.checkpoints.Acked(run); err != nil {
+			code, remark := b.putError(err)
+			wrong = &refusal{code, remark}
+			return false
+		}
+		run = run[:0]
+		return true
+	}
 	for i := range req.Acks {
 		a := &req.Acks[i]
 		k := pop.Key{Topic: pop.RealTopic(a.Topic, a.ConsumerGroup, a.Retry), Group: a.ConsumerGroup, QueueId: a.QueueId}
@@ -138,28 +147,27 @@ func (b *Broker) batchAck(c *remoting.Call, _ *header.Empty) (*protocol.Command,
 		a.Each(func(offset int64) bool {
 			one := pop.Ack{Key: k, StartOffset: a.StartOffset, PopTime: a.PopTime, Offset: offset}
 			switch {
-			case offset < first || offset > end:
+			case offset > end:
+				return false
+			case offset < first:
 			case a.ReviveQueueId == pop.OrderRevive:
 				if b.groups.Find(k.Group) == nil {
 					return false
 				}
 				if r := b.ackOrderly(c, one); r != nil {
-					orderly = r
+					wrong = r
 				}
 			default:
 				run = append(run, one)
 			}
-			return len(run) < maxBatchAcks
+			return len(run) < ackRun || take()
 		})
 	}
 	if len(run) > 0 {
-		if err := b.path.pop.checkpoints.Acked(run); err != nil {
-			code, remark := b.putError(err)
-			return c.Answer(code, remark, nil), nil
-		}
+		take()
 	}
-	if orderly != nil {
-		return c.Answer(orderly.code, orderly.remark, nil), nil
+	if wrong != nil {
+		return c.Answer(wrong.code, wrong.remark, nil), nil
 	}
 	return c.Success(nil), nil
 }

@@ -33,10 +33,11 @@ func (b *Broker) queryAssignment(c *remoting.Call, _ *header.Empty) (*protocol.C
 	answer := new(body.QueryAssignmentResponseBody)
 	if queues, ok := b.shareOut(req, mode); ok {
 		slices.SortFunc(queues, compareQueues)
-		answer.MessageQueueAssignments = []body.MessageQueueAssignment{}
+		list := []body.MessageQueueAssignment{}
 		for _, q := range slices.Compact(queues) {
-			answer.MessageQueueAssignments = append(answer.MessageQueueAssignments, body.MessageQueueAssignment{MessageQueue: q, Mode: mode.Mode})
+			list = append(list, body.MessageQueueAssignment{MessageQueue: q, Mode: mode.Mode})
 		}
+		answer.MessageQueueAssignments = &list
 	}
 	return withBody(c.Success(nil), answer)
 }

@@ -170,7 +170,7 @@ func (p *popping) serve(first bool) *protocol.Command {
 		return p.call.Answer(code, remark, &header.PopMessageResponse{})
 	}
 	code := protocol.PollingTimeout
-	switch p.hold(t.busy, first) {
+	switch p.hold(t.busy, first, t.moved) {
 	case pop.HeldNow:
 		return nil
 	case pop.HeldFull:
@@ -190,11 +190,18 @@ func (p *popping) key() pop.Key {
 	return pop.Key{Topic: p.req.Topic, Group: p.req.ConsumerGroup, QueueId: p.req.QueueId}
 }
 
-// hold makes the pop wait. busy is when (ms) a batch of an orderly pop that bars this one comes free, 0: none does.
-func (p *popping) hold(busy int64, first bool) pop.Outcome {
+// lookAgain is how long a held pop waits, ms, that was woken, found nothing, and could not say why.
+const lookAgain = 20
+
+// hold makes the pop wait. busy is when (ms) a batch of an orderly pop that bars this one comes free, 0: none does; first
+// and moved say whether it is at once worth another look.
+func (p *popping) hold(busy int64, first, moved bool) pop.Outcome {
 	b := p.b
-	if p.req.PollTime <= 0 {
+	if p.req.PollTime <= 0 || p.req.MaxMsgNums == 0 {
 		return pop.HeldLate
+	}
+	if !first && !moved && busy == 0 && p.available() {
+		busy = b.clock().UnixMilli() + lookAgain
 	}
 	if first { // what is held for long is small
 		p.req.Topic, p.req.ConsumerGroup = p.topic.TopicName, p.group.GroupName
@@ -216,7 +223,7 @@ func (p *popping) hold(busy int64, first bool) pop.Outcome {
 	switch {
 	case !p.call.Conn().Active():
 		b.path.pop.held.OwnerGone(p.call.Conn()) // the end of the connection may have been dealt with before
-	case p.available():
+	case (first || moved || h.Next == 0) && p.available():
 		b.path.pop.held.Now(h) // it has arrived meanwhile
 	}
 	return out

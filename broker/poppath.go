@@ -234,3 +234,10 @@ func (b *Broker) countAgain(k pop.Key, p *store.Put) {
 	b.countSentBack(k.Group, popOrigin(k), p)
 	b.log.Debug("popped message comes again", "group", k.Group, "topic", p.Message.Topic, "queueId", k.QueueId, "reconsumeTimes", p.Message.ReconsumeTimes)
 }
+
+// forgetPopped forgets what is under way in queues whose topic or group is deleted.
+func (b *Broker) forgetPopped(of func(pop.Key) bool) {
+	if err := b.path.pop.checkpoints.Forget(of); err != nil {
+		b.log.Warn("popped messages of what is deleted may come again", "err", err)
+	}
+}

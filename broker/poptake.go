@@ -24,6 +24,7 @@ type taking struct {
 	counts  []byte
 	busy    int64 // ms: when the first batch of an orderly pop that bars this one comes free
 	cold    bool
+	moved   bool // past messages that the filter refuses
 	err     error
 	list    [maxPopMsgNums]int64
 }
@@ -92,6 +93,7 @@ func (t *taking) queue(topic string, queueId int32, isRetry bool) {
 		}
 	} else if got.Status == store.NoMatchedMessage || got.Status == store.OffsetFoundNull || got.Status == store.MessageWasRemoving {
 		b.offsets.Commit(t.p.call.Conn(), q.Group, q.Topic, q.QueueId, got.NextBeginOffset)
+		t.moved = t.moved || got.NextBeginOffset > offset
 	}
 	t.rest += got.MaxOffset - got.NextBeginOffset
 }

@@ -3,6 +3,7 @@ package broker
 import (
 	"time"
 
+	"rocketd/broker/pop"
 	"rocketd/broker/topics"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
@@ -100,6 +101,7 @@ func (b *Broker) deleteTopic(c *remoting.Call, req *header.DeleteTopicRequest) (
 		b.log.Info("topic deleted", "topic", req.Topic, "client", c.Conn().RemoteAddr())
 	}
 	b.traffic.TopicDeleted(req.Topic)
+	b.forgetPopped(func(k pop.Key) bool { return k.Topic == req.Topic })
 	if err := b.saved(b.topics.Saved); err != nil {
 		return nil, err
 	}

@@ -52,7 +52,11 @@ func (c *Checkpoints) reserveLocked(q *Queue, i *image) *checkpoint {
 
 // make makes the checkpoint of an image.
 func (c *Checkpoints) make(q *Queue, i *image) *checkpoint {
-	n := &checkpoint{queue: q, start: i.start, popTime: i.popTime, due: i.popTime + i.invisible, invisible: i.invisible, acked: i.acked, heapAt: -1}
+	due := i.popTime + max(0, i.invisible)
+	if due < i.popTime {
+		due = 1<<63 - 1
+	}
+	n := &checkpoint{queue: q, start: i.start, popTime: i.popTime, due: due, invisible: i.invisible, acked: i.acked, heapAt: -1}
 	if len(i.offsets) > 1 || i.offsets[0] != i.start {
 		n.offsets = slices.Clone(i.offsets)
 	}

@@ -204,3 +204,24 @@ func TestMessageThatIsGone(t *testing.T) {
 		}
 	})
 }
+
+func TestForget(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		b.fill("T", 9)
+		b.fill("U", 9)
+		for i := range int64(3) {
+			b.pop(queueT, i, 1, time.Second)
+		}
+		b.pop(Key{"U", "G", 0}, 0, 1, time.Second)
+		b.PoppedOrderly(b.Queue(queueT), "", time.Now().UnixMilli(), 60_000, []int64{5}, nil)
+		if err := b.Forget(func(k Key) bool { return k.Topic == "T" }); err != nil {
+			t.Fatal(err)
+		}
+		if b.Busy(b.Queue(queueT), "") != 0 || b.Inflight(b.Queue(queueT)) != 0 {
+			t.Error("still under way")
+		}
+		b.reopen(0)
+		pass(time.Minute)
+		b.wantAgain("G U 0")
+	})
+}

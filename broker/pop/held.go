@@ -368,6 +368,10 @@ func (h *Holder) goOn(list ...*Held) {
 	h.woken.Lock()
 	h.woken.list = append(h.woken.list, list...)
 	h.woken.Unlock()
+	if len(list) == 1 {
+		h.woken.ready.Signal()
+		return
+	}
 	h.woken.ready.Broadcast()
 }
 

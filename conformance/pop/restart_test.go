@@ -72,7 +72,7 @@ func TestRestartOrderly(t *testing.T) {
 	b := server.Brokers[0]
 	s := open(t, "DownOrder", 1)
 	s.send(0, "", "a", "b")
-	order := func() *wire.Frame { return s.pop(0, 32, 40*time.Second, "order", "true") }
+	order := func() *wire.Frame { return s.pop(0, 32, 5*time.Minute, "order", "true") }
 	_, got := s.take(order())
 	if bodies(got) != "a,b" {
 		t.Fatalf("got %s", bodies(got))

@@ -57,7 +57,7 @@ type MessageQueueAssignment struct {
 // QueryAssignmentResponseBody answers QUERY_ASSIGNMENT. Without the list a client keeps what it has; with an empty one
 // it takes from no queue.
 type QueryAssignmentResponseBody struct {
-	MessageQueueAssignments []MessageQueueAssignment
+	MessageQueueAssignments *[]MessageQueueAssignment `json:",omitempty"`
 }
 
 // BatchAck is the acknowledgements of one checkpoint in BATCH_ACK_MESSAGE.
@@ -73,9 +73,12 @@ type BatchAck struct {
 	BitSet        []byte `json:"b"` // a Java BitSet: bit i of byte i/8 is offset startOffset+i
 }
 
+// maxBitSet is how many bytes of a bit set are looked at: the messages of one pop lie within some thousand offsets.
+const maxBitSet = 64 << 10
+
 // Each calls f for each queue offset that is acknowledged, in order, until f returns false.
 func (a *BatchAck) Each(f func(offset int64) bool) {
-	for i, b := range a.BitSet {
+	for i, b := range a.BitSet[:min(len(a.BitSet), maxBitSet)] {
 		for ; b != 0; b &= b - 1 {
 			if !f(a.StartOffset + int64(i)*8 + int64(bits.TrailingZeros8(b))) {
 				return

@@ -1,0 +1,35 @@
+package pop
+
+// Forget acknowledges everything that is under way in the queues that a func names: their topic or group has been
+// deleted. Another topic of that name may get other messages at the same offsets. It may be called at any time.
+func (c *Checkpoints) Forget(of func(Key) bool) error {
+	c.gate.RLock()
+	defer c.gate.RUnlock()
+	var gone []pending
+	c.mu.Lock()
+	for _, n := range c.mu.open {
+		if n.newer != nil && of(n.queue.Key) {
+			gone = append(gone, pending{n, all(n.size()) &^ n.acked})
+		}
+	}
+	c.mu.Unlock()
+	var failed error
+	for len(gone) > 0 {
+		part := gone[:min(len(gone), 128)]
+		gone = gone[len(part):]
+		if err := c.ackPart(part); err != nil {
+			failed = err
+		}
+	}
+	c.queues.Lock()
+	c.mu.Lock()
+	for k, q := range c.queues.m {
+		if of(k) && q.order != nil {
+			q.order = nil
+			c.mu.dirty = true
+		}
+	}
+	c.mu.Unlock()
+	c.queues.Unlock()
+	return failed
+}
