@@ -72,6 +72,14 @@ func unstarted(t *testing.T, dir string, args ...string) *child {
 func start(t *testing.T, dir string, args ...string) *child {
 	t.Helper()
 	c := unstarted(t, dir, args...)
+	c.start()
+	return c
+}
+
+// start starts what has been made ready.
+func (c *child) start() {
+	t := c.t
+	t.Helper()
 	c.cmd.Stderr = &c.log
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {
@@ -87,7 +95,6 @@ func start(t *testing.T, dir string, args ...string) *child {
 			c.lines <- s.Text()
 		}
 	}()
-	return c
 }
 
 // line returns the next line of standard output.

@@ -21,7 +21,7 @@ const repeatWindow = 2 * time.Second
 //	SIGTERM, SIGINT           an orderly stop, during which only SIGINT later than repeatWindow does something: it
 //	                          gives up
 //	SIGHUP                    the configuration files are read again. When there are none, or the signal is that the
-//	                          terminal was closed, an orderly stop (the JVM stops too); under nohup it stays ignored.
+//	                          terminal was closed, an orderly stop (the JVM stops too); under nohup it never stops.
 //	SIGQUIT                   the stacks of all goroutines go to standard error, as the JVM's thread dump
 //	SIGPIPE                   ignored: a log that nobody reads any more is no reason to stop
 type signals struct {
@@ -31,6 +31,7 @@ type signals struct {
 	files  atomic.Bool // there are files to read again; set by who receives from reload
 
 	hungUp func() bool   // the terminal that there was at the start is gone
+	nohup  bool          // SIGHUP was ignored at the start: whoever started us wants no stop by it
 	done   chan struct{} // closed when the goroutine has ended
 
 	clock func() time.Time
@@ -42,11 +43,9 @@ func catchSignals(log *slog.Logger, stderr io.Writer, give func()) *signals {
 	if had := hasTerminal(); had {
 		s.hungUp = func() bool { return !hasTerminal() }
 	}
+	s.nohup = signal.Ignored(syscall.SIGHUP)
 	signal.Ignore(syscall.SIGPIPE)
-	signal.Notify(s.come, syscall.SIGTERM, os.Interrupt, syscall.SIGQUIT)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(s.come, syscall.SIGHUP)
-	}
+	signal.Notify(s.come, syscall.SIGTERM, os.Interrupt, syscall.SIGQUIT, syscall.SIGHUP)
 	go s.run(log, stderr, give)
 	return s
 }
@@ -80,6 +79,7 @@ func (s *signals) run(log *slog.Logger, stderr io.Writer, give func()) {
 			case s.reload <- struct{}{}:
 			default: // one is due already
 			}
+		case sig == syscall.SIGHUP && s.nohup:
 		case first.IsZero():
 			first = s.clock()
 			s.stop <- sig

@@ -172,6 +172,39 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// Who was started by nohup does not stop by SIGHUP, and reads its file again as everybody else.
+func TestNohup(t *testing.T) {
+	for name, conf := range map[string]string{"with a file": "brokerName=broker-a\n", "without": ""} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			ns, port := ports(t)
+			args := []string{"standalone", "--namesrvPort", fmt.Sprint(ns), "--listenPort", fmt.Sprint(port)}
+			file := filepath.Join(dir, "broker.conf")
+			if conf != "" {
+				if err := os.WriteFile(file, []byte(conf), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				args = append(args, "-c", file)
+			}
+			c := unstarted(t, dir, args...)
+			c.cmd.Path, c.cmd.Args = "/bin/sh", append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, c.cmd.Path}, args...)
+			c.start()
+			c.line()
+			c.line()
+			c.signal(syscall.SIGHUP)
+			if conf != "" {
+				remotingtest.Eventually(t, "the file is read again", func() bool { return strings.Contains(c.log.String(), "configuration file read again") })
+			}
+			c.signal(syscall.SIGQUIT) // so that what came before has been dealt with
+			remotingtest.Eventually(t, "stacks", func() bool { return strings.Contains(c.log.String(), "going on") })
+			c.signal(syscall.SIGTERM)
+			if code := c.exit(); code != exitOK || !strings.Contains(c.log.String(), "signal=terminated") {
+				t.Errorf("code %d, log\n%s", code, c.log.String())
+			}
+		})
+	}
+}
+
 // SIGHUP because the terminal is gone stops.
 func TestTerminalGone(t *testing.T) {
 	var log syncBuffer
