@@ -22,7 +22,8 @@ var volatileExt = map[string]string{
 	"indexLastUpdatePhyoffset": "the log offset of the newest message in the index, of any topic",
 }
 
-// volatileJSON are the members of JSON bodies whose values say nothing about compatibility.
+// volatileJSON are the members of JSON bodies whose values say nothing about compatibility. What kind of value it is, and
+// the members that it has, must be as recorded; of tables, the entries that both have must be equal.
 var volatileJSON = map[string]string{
 	"topicList":              "all topics of the server, also those of other sessions",
 	"topicConfigTable":       "the same with their configurations",
@@ -123,6 +124,9 @@ func plainRemark(s string) string {
 // compare notes in which facts the live answer differs from the recorded one.
 func (r *replay) compare(s sentRequest, want, live *wire.Frame) {
 	diff := func(what string, got, wanted any) {
+		if r.hurried && strings.HasPrefix(what, "value of $.topicConfigTable.") && strings.HasSuffix(what, ".order") {
+			return // a broker takes the order flags from the name server with its next registration, half a minute later
+		}
 		r.add(s.e, what, fmt.Sprintf("%v, recorded %v", got, wanted))
 	}
 	if want.Code != live.Code {
@@ -278,8 +282,15 @@ func compareJSON(want, live any, path string, diff func(string, any, any)) {
 			diff("members of "+path, b, a)
 		}
 		for k, v := range w {
-			if other, ok := l[k]; ok && volatileJSON[k] == "" {
+			other, ok := l[k]
+			switch {
+			case !ok:
+			case volatileJSON[k] == "":
 				compareJSON(v, other, path+"."+k, diff)
+			case strings.HasSuffix(k, "Table"):
+				compareTables(v, other, path+"."+k, diff)
+			default:
+				compareJSON(shape(v), shape(other), path+"."+k, diff)
 			}
 		}
 		return
@@ -295,6 +306,39 @@ func compareJSON(want, live any, path string, diff func(string, any, any)) {
 	}
 	if want != live {
 		diff("value of "+path, live, want)
+	}
+}
+
+// shape is of a value what it is, of an object its members' too, of a list nothing more.
+func shape(v any) any {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return fmt.Sprintf("%T", v)
+	}
+	out := map[string]any{}
+	for k, x := range m {
+		out[k] = shape(x)
+	}
+	return out
+}
+
+// compareTables compares the entries that two tables of different sessions have in common; there must be one.
+func compareTables(want, live any, path string, diff func(string, any, any)) {
+	w, ok := want.(map[string]any)
+	l, also := live.(map[string]any)
+	if !ok || !also {
+		diff("value of "+path, live, want)
+		return
+	}
+	common := 0
+	for k, v := range w {
+		if other, ok := l[k]; ok {
+			common++
+			compareJSON(v, other, path+"."+k, diff)
+		}
+	}
+	if common == 0 && len(w) > 0 {
+		diff("entries of "+path, slices.Sorted(maps.Keys(l)), slices.Sorted(maps.Keys(w)))
 	}
 }
 

@@ -196,7 +196,10 @@ func (r *replay) send(key connKey, e *entry) error {
 		r.commits[queueOfGroup(f)] = f.Ext["commitOffset"]
 	}
 	p, err := c.Send(f)
-	if err != nil { // the answer, if one was recorded, will be missed in its turn
+	if err != nil {
+		if r.answers[e] != nil {
+			r.add(e, "not sent", err.Error())
+		}
 		return nil
 	}
 	if e.Kind == "request" {
