@@ -56,7 +56,7 @@ func sendMux() *Mux {
 func memoryConn(m *Mux) (*Conn, *netpoll.LinkBuffer, *discard) {
 	e := newEndpoint(DefaultServerConfig().limits(), m, Events{}, slog.New(slog.DiscardHandler))
 	in, out := netpoll.NewLinkBuffer(64<<10), &discard{}
-	return &Conn{owner: e, in: in, sock: out}, in, out
+	return newConn(e, in, out), in, out
 }
 
 func benchServe(b *testing.B, form protocol.SerializeType) {

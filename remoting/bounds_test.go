@@ -196,7 +196,7 @@ func TestFloods(t *testing.T) {
 	e := newEndpoint(limits{unreadBusy: 8000, unreadClose: 16000}, nil, Events{}, slog.New(slog.DiscardHandler))
 	var want *Conn
 	for _, n := range []int{0, 1000, 1001, 16001} {
-		c := &Conn{owner: e, in: &arrivals{buf: make([]byte, n)}, sock: &recorder{}}
+		c := newConn(e, &arrivals{buf: make([]byte, n)}, &recorder{})
 		e.mu.conns[c] = struct{}{}
 		if n == 1001 {
 			want = c

@@ -2,6 +2,7 @@ package remoting
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -151,6 +152,12 @@ func (c *Client) dial(ctx context.Context, addr string) (*Conn, error) {
 		nc.Close()
 		return nil, ErrClosed
 	}
+	if c.cfg.TLS != nil {
+		if err := c.secure(ctx, conn); err != nil {
+			conn.end(ClosedTLS)
+			return nil, err
+		}
+	}
 	c.end.connected(conn)
 	err = nc.SetOnRequest(func(context.Context, netpoll.Connection) error {
 		conn.serve()
@@ -167,6 +174,22 @@ func (c *Client) dial(ctx context.Context, addr string) (*Conn, error) {
 		return nil, err
 	}
 	return conn, nil
+}
+
+// secure shakes hands with a server. Nobody else reads from the connection yet.
+func (c *Client) secure(ctx context.Context, conn *Conn) error {
+	cfg := c.cfg.TLS.client.Load()
+	if cfg == nil {
+		return &tlsError{"the certificates could not be loaded"}
+	}
+	over := context.AfterFunc(ctx, func() { conn.end(ClosedTLS) })
+	defer over()
+	conn.sniffed = true
+	err := conn.shakeHands(func(s *secure) *tls.Conn { return tls.Client(s, cfg) })
+	if err != nil && ctx.Err() != nil {
+		return timedOut(ctx.Err())
+	}
+	return err
 }
 
 // dialSocket connects to an address and gives the socket to netpoll. netpoll's own dialer can't be

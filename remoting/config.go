@@ -23,6 +23,11 @@ type ServerConfig struct {
 
 	MaxConnections int // further connections are closed at once
 
+	// Bounds of TLS handshakes in progress. Past the second the oldest is closed.
+	TlsHandshakeTimeoutMillis int // ms until a TLS handshake is given up; 10000 (Netty's)
+	MaxTlsHandshakes          int // at once; 1000
+
+	TLS      *TLS   `rmq:"-"` // nil = TLS connections are closed
 	PortHint string `rmq:"-"` // how to choose another port, for errors; "" = listenPort in the configuration file
 }
 
@@ -46,6 +51,8 @@ func DefaultServerConfig() ServerConfig {
 		QueuedBytesBusy:                 64 << 20,
 		QueuedBytesClose:                256 << 20,
 		MaxConnections:                  100_000,
+		TlsHandshakeTimeoutMillis:       10_000,
+		MaxTlsHandshakes:                1000,
 	}
 }
 
@@ -55,6 +62,8 @@ type ClientConfig struct {
 	ClientChannelMaxIdleTimeSeconds int  // s without a byte read or written until a connection is closed; 120, 0 = never
 	FrameMaxLength                  int  // bytes, length field included; protocol.MaxFrame
 	ClientCloseSocketIfTimeout      bool // close a connection on which a call timed out; true
+
+	TLS *TLS `rmq:"-"` // nil = plain connections
 }
 
 // DefaultClientConfig returns the official defaults.
@@ -75,6 +84,8 @@ type limits struct {
 	pendingBusy, pendingClose int64
 	queuedBusy, queuedClose   int64
 	connections               int
+	handshakeTime             time.Duration
+	handshakes                int
 }
 
 func (cfg ServerConfig) limits() limits {
@@ -88,6 +99,9 @@ func (cfg ServerConfig) limits() limits {
 		queuedBusy:   cfg.QueuedBytesBusy,
 		queuedClose:  cfg.QueuedBytesClose,
 		connections:  cfg.MaxConnections,
+
+		handshakeTime: time.Duration(cfg.TlsHandshakeTimeoutMillis) * time.Millisecond,
+		handshakes:    cfg.MaxTlsHandshakes,
 	}
 }
 

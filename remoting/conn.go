@@ -1,6 +1,7 @@
 package remoting
 
 import (
+	"container/list"
 	"context"
 	"net/netip"
 	"sync/atomic"
@@ -12,11 +13,13 @@ import (
 // Conn is one connection, accepted or dialled. It carries requests both ways.
 type Conn struct {
 	owner         *endpoint
-	in            input
-	sock          socket
+	arriving      input  // what netpoll has read; others only ask for its length
+	sock          socket // of netpoll
 	remote, local netip.AddrPort
 
 	// Reading. Only the goroutine of the connection's OnRequest touches this.
+	in       input            // what frames are taken from: arriving, or secure
+	secure   *secure          // the TLS between the two, nil = none
 	sniffed  bool             // the first byte has been looked at
 	scratch  Command          // the header being decoded
 	slab     []protocol.Field // room for the ext fields of the next requests
@@ -26,13 +29,16 @@ type Conn struct {
 	group    *group           // of the batch
 	batch    batch            // neighbouring calls collected, nil = none
 	inBatch  int              // how many
-	consumed atomic.Int64     // bytes taken from the input; others only read it
+	consumed atomic.Int64     // bytes taken from the input, of TLS those taken from what arrives too; others only read it
 	waiting  atomic.Bool      // for the rest of a frame; others only read it
 
 	// Writing, and requests of ours. Anyone.
 	out     writeQueue
 	written atomic.Int64 // bytes that the socket has taken
 	pending pendingTable
+
+	// The TLS handshake in progress. Guarded by the endpoint's handshakes.
+	shaking *list.Element
 
 	// Requests taken up and not yet answered, and the bytes of their frames. Anyone.
 	held, heldBytes atomic.Int64
@@ -151,6 +157,7 @@ func (c *Conn) end(reason CloseReason) {
 // told. But while OnRequest runs, it only takes note, and goes on reading what the peer sends, for as
 // long as a handler is stuck; shutting the socket itself stops the peer.
 func (c *Conn) shut() {
+	c.farewell()
 	c.sock.Close()
 	c.out.writing.Lock()
 	defer c.out.writing.Unlock()
@@ -195,7 +202,7 @@ func (c *Conn) overloaded(unread int) bool {
 // frame loop looks after each frame, the sweep while a handler is stuck.
 func (c *Conn) boundUnread() bool {
 	limit := c.owner.limits.unreadClose
-	if limit <= 0 || int64(c.in.Len()) <= limit {
+	if limit <= 0 || int64(c.arriving.Len()) <= limit {
 		return false
 	}
 	c.end(ClosedOverload)
@@ -205,7 +212,7 @@ func (c *Conn) boundUnread() bool {
 // floods tells whether so much is unread that the next look may not wait for the next sweep.
 func (c *Conn) floods() bool {
 	limit := c.owner.limits.unreadBusy
-	return limit > 0 && c.reason.Load() == nil && int64(c.in.Len()) > limit/8
+	return limit > 0 && c.reason.Load() == nil && int64(c.arriving.Len()) > limit/8
 }
 
 // sweep looks after the connection from time to time.
@@ -216,7 +223,7 @@ func (c *Conn) sweep(now time.Time) {
 		return
 	}
 	// What has arrived counts, taken up or not: the half of a frame may come slowly.
-	silent := c.lastRead.look(c.consumed.Load()+int64(c.in.Len()), now)
+	silent := c.lastRead.look(c.consumed.Load()+int64(c.arriving.Len()), now)
 	written := c.written.Load()
 	unused := min(silent, c.lastWritten.look(written, now))
 	if c.out.bytes.Load() == 0 {

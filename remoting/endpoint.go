@@ -38,6 +38,7 @@ const (
 	ClosedBadFrame CloseReason = "bad frame"
 	ClosedOverload CloseReason = "overload"
 	ClosedHere     CloseReason = "closed by server"
+	ClosedTLS      CloseReason = "no TLS connection" // refused by the mode, or the handshake failed or took too long
 )
 
 // Stats are the counters of a server or client since its start.
@@ -50,11 +51,13 @@ type Stats struct {
 	Busy           int64 // requests answered SYSTEM_BUSY by a bound or a full lane
 	LateAnswers    int64 // answers for which nobody waited any more
 	Panics         int64 // handlers that panicked
+	Handshakes     int64 // TLS handshakes that succeeded
+	ClosedTLS      int64 // connections closed because there is TLS and should not be, or the reverse, or it failed
 }
 
 // counters are the live form of Stats.
 type counters struct {
-	accepted, refused, idle, overload, badFrames, busy, lateAnswers, panics atomic.Int64
+	accepted, refused, idle, overload, badFrames, busy, lateAnswers, panics, handshakes, noTLS atomic.Int64
 }
 
 func (c *counters) stats() Stats {
@@ -62,6 +65,7 @@ func (c *counters) stats() Stats {
 		Accepted: c.accepted.Load(), Refused: c.refused.Load(), ClosedIdle: c.idle.Load(),
 		ClosedOverload: c.overload.Load(), BadFrames: c.badFrames.Load(), Busy: c.busy.Load(),
 		LateAnswers: c.lateAnswers.Load(), Panics: c.panics.Load(),
+		Handshakes: c.handshakes.Load(), ClosedTLS: c.noTLS.Load(),
 	}
 }
 
@@ -74,6 +78,8 @@ type endpoint struct {
 	log    *slog.Logger
 	now    func() time.Time
 	stats  counters
+	tls    *TLS // nil = no TLS
+	shakes handshakes
 	badLog rateLog
 	tlsLog rateLog
 
@@ -101,7 +107,8 @@ func newEndpoint(l limits, mux *Mux, events Events, log *slog.Logger) *endpoint 
 // caller then closes nc.
 func (e *endpoint) open(nc netpoll.Connection) *Conn {
 	sock, remote, local := newPollSocket(nc)
-	c := &Conn{owner: e, in: nc.Reader(), sock: sock, remote: remote, local: local}
+	c := newConn(e, nc.Reader(), sock)
+	c.remote, c.local = remote, local
 	nc.AddCloseCallback(func(netpoll.Connection) error {
 		c.closed()
 		return nil
@@ -110,6 +117,11 @@ func (e *endpoint) open(nc netpoll.Connection) *Conn {
 		return nil
 	}
 	return c
+}
+
+// newConn makes a connection of what it reads from and writes to.
+func newConn(e *endpoint, in input, sock socket) *Conn {
+	return &Conn{owner: e, arriving: in, in: in, sock: sock}
 }
 
 func (e *endpoint) add(c *Conn) bool {
@@ -150,9 +162,11 @@ func (e *endpoint) remove(c *Conn) {
 	switch reason {
 	case ClosedIdle:
 		e.stats.idle.Add(1)
+	case ClosedTLS:
+		e.stats.noTLS.Add(1)
 	case ClosedOverload:
 		e.stats.overload.Add(1)
-		e.log.Warn("connection closed: overload", "remote", c.remote, "unread", c.in.Len(), "pending", c.held.Load(), "queued", c.out.bytes.Load())
+		e.log.Warn("connection closed: overload", "remote", c.remote, "unread", c.arriving.Len(), "pending", c.held.Load(), "queued", c.out.bytes.Load())
 	}
 	if c.reported.Load() && e.events.Closed != nil {
 		func() {
@@ -243,6 +257,7 @@ func (e *endpoint) sweepLoop(done chan struct{}) {
 
 // sweep looks at every connection, and appends those with much unread input to floods.
 func (e *endpoint) sweep(now time.Time, floods []*Conn) []*Conn {
+	e.endLateHandshakes(now)
 	for _, c := range e.connections() {
 		if c.sweep(now); c.floods() {
 			floods = append(floods, c)

@@ -13,3 +13,10 @@ func (c *Client) Connections() int { return c.end.count() }
 
 // Queued is the number of bytes that wait for the peer to read.
 func (c *Conn) Queued() int64 { return c.out.bytes.Load() }
+
+// Handshaking is the number of TLS handshakes in progress.
+func (s *Server) Handshaking() int {
+	s.end.shakes.Lock()
+	defer s.end.shakes.Unlock()
+	return s.end.shakes.list.Len()
+}

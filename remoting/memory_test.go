@@ -51,6 +51,9 @@ func (a *arrivals) Peek(n int) ([]byte, error) {
 	return a.buf[:n], nil
 }
 
+// Next is ReadBinary.
+func (a *arrivals) Next(n int) ([]byte, error) { return a.ReadBinary(n) }
+
 func (a *arrivals) Skip(n int) error {
 	_, err := a.ReadBinary(n)
 	return err
@@ -178,7 +181,7 @@ func newMemoryConn(m *Mux, in input, sock socket, change func(*limits)) *Conn {
 		change(&l)
 	}
 	e := newEndpoint(l, m, Events{}, slog.New(slog.DiscardHandler))
-	return &Conn{owner: e, in: in, sock: sock}
+	return newConn(e, in, sock)
 }
 
 // eventually waits for a condition that must come to hold.

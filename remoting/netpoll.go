@@ -42,11 +42,12 @@ func (netpollLog) Write(line []byte) (int, error) {
 }
 
 // input is what a connection reads from: netpoll's Reader, of which the frame loop needs this. A call
-// for n bytes waits until they are there. Bytes from Peek are valid until the next call; those from
+// for n bytes waits until they are there. Bytes from Peek and Next are valid until the next call; those from
 // ReadString and ReadBinary are copies of our own.
 type input interface {
 	Len() int
 	Peek(n int) ([]byte, error)
+	Next(n int) ([]byte, error)
 	Skip(n int) error
 	ReadString(n int) (string, error)
 	ReadBinary(n int) ([]byte, error)
@@ -56,14 +57,19 @@ type input interface {
 // socket is what a connection writes to. send, sendWait and shut are called by the holder of the write
 // queue's writing, and not after the connection's end.
 type socket interface {
-	// send hands over as much as the kernel takes without waiting, and returns how much that was.
-	send(p []byte) (int, error)
-	// sendWait hands over all of p, waiting for the peer to read.
-	sendWait(p []byte) error
+	sink
 	// shut ends the traffic both ways, like shutdown(2).
 	shut()
 	Close() error
 	IsActive() bool
+}
+
+// sink is the part of a socket that takes bytes; TLS is another.
+type sink interface {
+	// send hands over as much as the kernel takes without waiting, and returns how much that was.
+	send(p []byte) (int, error)
+	// sendWait hands over all of p, waiting for the peer to read.
+	sendWait(p []byte) error
 }
 
 // pollSocket is a socket of netpoll.

@@ -28,6 +28,7 @@ type writeQueue struct {
 	// because netpoll then reuses the socket's buffers and its number.
 	writing sync.Mutex
 	gone    bool
+	seal    *secure // what TLS does with the bytes, nil = none
 }
 
 // Sizes of the write queue.
@@ -200,9 +201,13 @@ func (c *Conn) write(batch []*chunk, done int, mayWait bool) bool {
 	q := &c.out
 	q.writing.Lock()
 	defer q.writing.Unlock()
+	var out sink = c.sock
+	if q.seal != nil {
+		out = q.seal
+	}
 	for i, part := range batch {
 		for done < len(part.b) && !q.gone {
-			n, err := c.sock.send(part.b[done:])
+			n, err := out.send(part.b[done:])
 			done += n
 			c.wrote(n)
 			if err == nil && n == 0 {
@@ -211,7 +216,7 @@ func (c *Conn) write(batch []*chunk, done int, mayWait bool) bool {
 					return false
 				}
 				n = min(len(part.b)-done, writeSize)
-				if err = c.sock.sendWait(part.b[done : done+n]); err == nil {
+				if err = out.sendWait(part.b[done : done+n]); err == nil {
 					done += n
 					c.wrote(n)
 				}

@@ -23,9 +23,6 @@ const (
 	slabHeader = 4 << 10 // bytes of the largest header whose fields may lie in a slab
 )
 
-// tlsHandshake is the first byte of a TLS connection; no frame that is allowed begins with it.
-const tlsHandshake = 0x16
-
 // frameError says why a frame is no frame. The connection is then closed without an answer.
 type frameError struct{ reason string }
 
@@ -97,25 +94,28 @@ func (c *Conn) takeFrames() error {
 
 // next takes the head of the next frame. Without wait it does so only when the whole frame is there.
 func (c *Conn) next(wait bool) (f frame, whole bool, err error) {
-	if !wait && c.in.Len() < 4 {
-		return f, false, nil
+	if !c.sniffed {
+		if err := c.sniff(); err != nil {
+			return f, false, err
+		}
+	}
+	if !wait {
+		if ok, err := c.ready(4); !ok {
+			return f, false, err
+		}
 	}
 	p, err := c.in.Peek(4)
 	if err != nil {
 		return f, false, err
 	}
-	if !c.sniffed {
-		c.sniffed = true
-		if p[0] == tlsHandshake {
-			return f, false, errTLS
-		}
-	}
 	length := int(binary.BigEndian.Uint32(p))
 	if length < 4 || length > c.owner.limits.frame-4 {
 		return f, false, badFrame("length %d", length)
 	}
-	if !wait && c.in.Len() < 4+length {
-		return f, false, nil
+	if !wait {
+		if ok, err := c.ready(4 + length); !ok {
+			return f, false, err
+		}
 	}
 	if p, err = c.in.Peek(8); err != nil {
 		return f, false, err
@@ -296,19 +296,17 @@ func (c *Conn) endBatch() {
 
 func (c *Conn) consume(n int) { c.consumed.Add(int64(n)) }
 
-// errTLS says that a connection began with a TLS handshake.
-var errTLS = &frameError{"TLS handshake"}
-
 // fail ends the connection after an error of the frame loop.
 func (c *Conn) fail(err error) {
 	e := c.owner
-	switch bad, isBad := err.(*frameError); {
-	case bad == errTLS:
-		e.stats.badFrames.Add(1)
+	bad, isBad := err.(*frameError)
+	noTLS, isTLS := err.(*tlsError)
+	switch {
+	case isTLS:
 		if n, ok := e.tlsLog.allow(e.now()); ok {
-			e.log.Warn("TLS handshake closed: this port speaks plain remoting only", "remote", c.remote, "unlogged", n)
+			e.log.Warn("connection closed", "remote", c.remote, "error", noTLS, "unlogged", n)
 		}
-		c.end(ClosedBadFrame)
+		c.end(ClosedTLS)
 	case isBad:
 		e.stats.badFrames.Add(1)
 		if n, ok := e.badLog.allow(e.now()); ok {

@@ -38,6 +38,7 @@ type Server struct {
 // NewServer makes a server; Start opens the port.
 func NewServer(cfg ServerConfig, mux *Mux, events Events, log *slog.Logger) *Server {
 	s := &Server{cfg: cfg, end: newEndpoint(cfg.limits(), mux, events, log), log: log, accepts: make(chan struct{})}
+	s.end.tls = cfg.TLS
 	s.full.every = s.end.badLog.every
 	return s
 }
