@@ -65,6 +65,7 @@ type Broker struct {
 	producers *clients.Producers
 	locks     *locks.Table
 	acl       *acl.Table    // nil = access control is off
+	tls       *remoting.TLS // certificates
 	filters   *filter.Table // the expressions of consumers
 	compiled  filter.Compiled
 	stats     totals       // of the whole store
@@ -161,7 +162,11 @@ func (b *Broker) open() error {
 	b.consumers = clients.NewConsumers(b.clock, b.log)
 	b.producers = clients.NewProducers(b.clock, b.log)
 	b.locks = locks.New(b.clock)
-	b.client = remoting.NewClient(cfg.ClientConfig, nil, b.log)
+	client, err := b.openTLS(cfg)
+	if err != nil {
+		return err
+	}
+	b.client = remoting.NewClient(client, nil, b.log)
 	b.registrar = newRegistrar(b)
 	b.stats.latency.Store(newPutLatency())
 	b.traffic = stats.New(cfg.BrokerClusterName, b.boot, b.log)
@@ -195,8 +200,8 @@ func (b *Broker) open() error {
 		b.mux.Guard(b.permit)
 	}
 	events := remoting.Events{Closed: func(c *remoting.Conn, _ remoting.CloseReason) { b.connClosed(c) }}
-	b.server = remoting.NewServer(cfg.ServerConfig, b.mux, events, b.log)
-	b.fast = remoting.NewServer(cfg.fastConfig(), b.mux.Without(fastWithout...), events, b.log)
+	b.server = remoting.NewServer(b.serveTLS(cfg.ServerConfig), b.mux, events, b.log)
+	b.fast = remoting.NewServer(b.serveTLS(cfg.fastConfig()), b.mux.Without(fastWithout...), events, b.log)
 	return nil
 }
 

@@ -37,7 +37,7 @@ var startKeys = []string{
 	"queryThreadPoolQueueCapacity", "clientManagerThreadPoolQueueCapacity",
 	"serverChannelMaxIdleTimeSeconds", "serverSocketBacklog", "unreadBytesBusy", "unreadBytesClose",
 	"pendingRequestsBusy", "pendingRequestsClose", "queuedBytesBusy", "queuedBytesClose", "maxConnections",
-	"connectTimeoutMillis", "clientChannelMaxIdleTimeSeconds", "clientCloseSocketIfTimeout",
+	"connectTimeoutMillis", "clientChannelMaxIdleTimeSeconds", "clientCloseSocketIfTimeout", "useTLS", "tlsHandshakeTimeoutMillis", "maxTlsHandshakes",
 }
 
 // alwaysBlack are keys that no request may change, whatever configBlackList says.
@@ -81,7 +81,7 @@ func (b *Broker) updateBrokerConfig(c *remoting.Call, _ *header.Empty) (*protoco
 	defer b.settings.mu.Unlock()
 	black := append(slices.Clone(alwaysBlack), strings.Split(b.config().ConfigBlackList, ";")...)
 	for _, key := range props.Keys() {
-		if slices.Contains(black, key) {
+		if slices.Contains(black, key) || remoting.IsTLSKey(key) { // compat: these are no keys of the official broker
 			return nil, protocol.Errorf(protocol.NoPermission, "Can not update config in black list.")
 		}
 	}

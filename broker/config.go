@@ -112,7 +112,7 @@ type Config struct {
 	HeartbeatThreadPoolNums                int
 	EndTransactionThreadPoolNums           int
 	FlushConsumerOffsetHistoryInterval     int
-	FetchNamesrvAddrByAddressServer        bool // refused when true
+	FetchNamesrvAddrByAddressServer        bool // connections to name servers are TLS; unset = what tls.enable says, or whether tls.server.mode is enforcing
 	SendThreadPoolQueueCapacity            int
 	PutThreadPoolQueueCapacity             int
 	PullThreadPoolQueueCapacity            int
@@ -154,6 +154,9 @@ type Config struct {
 	ClientSocketRcvBufSize             int
 	ClientPooledByteBufAllocatorEnable bool
 	UseTLS                             bool // refused when true
+
+	TLS      remoting.TLSConfig `rmq:"-"` // tls.server.… and so on; see there. Read at start
+	dialsSet bool               // useTLS was given
 
 	file  string            // the configuration file, "" = none; UPDATE_BROKER_CONFIG writes to it
 	extra []compat.KeyValue // keys of the file that have no field

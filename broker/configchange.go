@@ -117,6 +117,9 @@ func (b *Broker) Reload(read Config) error {
 	if err := read.Validate(); err != nil {
 		return err
 	}
+	if err := b.reloadTLS(old, &read); err != nil {
+		return err
+	}
 	shown, err := b.nextLocked(old)
 	if err != nil {
 		return err

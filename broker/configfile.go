@@ -13,6 +13,7 @@ import (
 
 	"rocketd/broker/filter"
 	"rocketd/compat"
+	"rocketd/remoting"
 	"rocketd/store"
 )
 
@@ -64,6 +65,7 @@ func (c Config) merge(data []byte, from string) (Config, error) {
 		c.extra = append(slices.DeleteFunc(c.extra, func(kv compat.KeyValue) bool { return kv.Key == key }),
 			compat.KeyValue{Key: key, Value: value})
 	}
+	c.takeTLS(props)
 	return c, nil
 }
 
@@ -132,14 +134,9 @@ var notServed = []unserved{
 		"duplicationEnable=true: the official broker's unfinished replication mode is not served"},
 	{func(c *Config) bool { return c.FetchNamesrvAddrByAddressServer },
 		"fetchNamesrvAddrByAddressServer=true: fetching the list of name servers over HTTP is not served; set namesrvAddr"},
-	{func(c *Config) bool { return c.UseTLS },
-		"useTLS=true: TLS towards name servers is not served yet; set useTLS=false"},
 	{func(c *Config) bool { return strings.TrimSpace(c.MessageStorePlugIn) != "" },
 		"messageStorePlugIn: Java plug-ins can't be loaded; remove the key"},
 }
-
-// tlsMode is tls.server.mode, a system property of the official broker that may also stand in the configuration.
-const tlsMode = "tls.server.mode"
 
 // bloom makes the bloom filter of expressions.
 func (c *Config) bloom() (*filter.Bloom, error) {
@@ -157,10 +154,8 @@ func (c *Config) Validate() error {
 	if c.AclEnable && c.RocketmqHome == "" {
 		all = append(all, errors.New("aclEnable=true: rocketmqHome (or environment variable ROCKETMQ_HOME) must say where conf/plain_acl.yml and conf/acl lie"))
 	}
-	for _, kv := range c.extra {
-		if kv.Key == tlsMode && strings.EqualFold(strings.TrimSpace(kv.Value), "enforcing") {
-			all = append(all, errors.New("tls.server.mode=enforcing: TLS is not served yet, and plain connections would be taken; remove the key and protect the ports by other means"))
-		}
+	if err := c.TLS.Validate(); err != nil {
+		all = append(all, err)
 	}
 	if c.BrokerName != "" { // else the host's name is taken
 		if err := checkName("brokerName", c.BrokerName); err != nil {
@@ -235,12 +230,14 @@ func cutPort(addr string) (host, port string, ok bool) {
 
 // logUnknown names the keys that have no meaning here, once.
 func (c *Config) logUnknown(log *slog.Logger) {
-	if len(c.extra) == 0 {
-		return
+	var keys []string
+	for _, kv := range c.extra {
+		if !remoting.IsTLSKey(kv.Key) {
+			keys = append(keys, kv.Key)
+		}
 	}
-	keys := make([]string, len(c.extra))
-	for i, kv := range c.extra {
-		keys[i] = kv.Key
+	if len(keys) == 0 {
+		return
 	}
 	log.Warn("configuration keys without a meaning here; kept as they are", "keys", keys)
 }

@@ -117,8 +117,8 @@ func TestReadConfigErrors(t *testing.T) {
 func TestFailClosed(t *testing.T) {
 	for _, text := range []string{
 		"aclEnable=true", "brokerRole=SLAVE", "brokerRole=SYNC_MASTER", "enableDLegerCommitLog=true",
-		"tls.server.mode=enforcing", "fetchNamesrvAddrByAddressServer=true", "maxErrorRateOfBloomFilter=100", "expectConsumerNumUseFilter=0",
-		"duplicationEnable=true", "messageStorePlugIn=a.b.C", "useTLS=true",
+		"tls.server.mode=strict", "tls.server.need.client.auth=yes", "fetchNamesrvAddrByAddressServer=true", "maxErrorRateOfBloomFilter=100", "expectConsumerNumUseFilter=0",
+		"duplicationEnable=true", "messageStorePlugIn=a.b.C",
 		"flushDiskType=SOMETIMES", "brokerRole=MASTER", "namesrvAddr=localhost", "namesrvAddr=:9876", "namesrvAddr=http://x:1",
 		"namesrvAddr=a:b", "namesrvAddr=a:1/x:9876", "namesrvAddr=a:70000", "listenPort=65535", "listenPort=2",
 	} {
@@ -133,7 +133,7 @@ func TestFailClosed(t *testing.T) {
 			t.Errorf("%s: the message does not name the key: %v", text, err)
 		}
 	}
-	for _, text := range []string{"tls.server.mode=permissive", "aclEnable=false", "namesrvAddr=a:1;;b:2;", "brokerRole=ASYNC_MASTER", ""} {
+	for _, text := range []string{"tls.server.mode=permissive", "tls.server.mode=enforcing", "useTLS=true", "aclEnable=false", "namesrvAddr=a:1;;b:2;", "brokerRole=ASYNC_MASTER", ""} {
 		cfg, err := ReadConfig(writeConf(t, text), DefaultConfig("s"))
 		if err == nil {
 			err = cfg.Validate()

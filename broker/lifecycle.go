@@ -26,6 +26,7 @@ func (b *Broker) Start() error {
 	if err := b.startPath(); err != nil {
 		return err
 	}
+	b.tls.Start()
 	if err := b.server.Start(); err != nil {
 		return err
 	}
@@ -108,6 +109,7 @@ func (b *Broker) close(ctx context.Context) error {
 	}
 	errs = append(errs, b.server.Close(peers), b.fast.Close(peers))
 	b.client.Close()
+	b.tls.Close()
 	errs = append(errs, b.closeTables())
 	return errors.Join(errs...)
 }
@@ -132,7 +134,10 @@ func (b *Broker) closeTables() error {
 // abandon gives back what a New that failed has opened.
 func (b *Broker) abandon() {
 	b.lanes.close()
-	b.client.Close()
+	if b.client != nil {
+		b.client.Close()
+	}
+	b.tls.Close()
 	if b.store != nil {
 		_ = b.store.Close()
 	}

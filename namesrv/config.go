@@ -29,6 +29,7 @@ type Config struct {
 	ConfigBlackList    string // keys that UPDATE_NAMESRV_CONFIG refuses, with semicolons between
 
 	remoting.ServerConfig
+	TLS remoting.TLSConfig `rmq:"-"` // tls.server.… and so on: system properties of the official server. Read at start
 
 	// Netty's. They are read, kept and shown, and have no effect here.
 	ServerWorkerThreads                int
@@ -88,6 +89,10 @@ func ReadConfig(path string, cfg Config) (Config, error) {
 	if err == nil {
 		cfg.odd = compat.OddBooleans(p, &cfg)
 		err = cfg.bind(p, true)
+		for _, kv := range p.All() {
+			cfg.TLS.Set(kv.Key, kv.Value)
+		}
+		cfg.extra = slices.DeleteFunc(cfg.extra, func(kv compat.KeyValue) bool { return remoting.IsSecretKey(kv.Key) }) // shown to nobody
 	}
 	if err != nil {
 		return cfg, fmt.Errorf("configuration file %s: %w", path, err)
@@ -127,12 +132,7 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("kvConfigPath=%s: \"~\" and variables are not expanded in configuration files; write the whole path", c.KvConfigPath)
 		}
 	}
-	for _, kv := range c.extra {
-		if kv.Key == "tls.server.mode" && strings.EqualFold(strings.TrimSpace(kv.Value), "enforcing") {
-			return errors.New("tls.server.mode=enforcing is not supported: TLS is not served yet and plain connections would be taken; remove the key")
-		}
-	}
-	return nil
+	return c.TLS.Validate()
 }
 
 // withoutEffect are the keys that are kept and shown, and change nothing.
@@ -149,6 +149,9 @@ func (c *Config) ignored() []string {
 	}
 	var keys []string
 	for _, kv := range c.Items() {
+		if remoting.IsTLSKey(kv.Key) {
+			continue
+		}
 		if value, known := usual[kv.Key]; !known || kv.Value != value && slices.Contains(withoutEffect, kv.Key) {
 			keys = append(keys, kv.Key)
 		}

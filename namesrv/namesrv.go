@@ -7,7 +7,7 @@
 // connection asks is done in its order, a registration before the unregistration behind it.
 //
 // Locks: routeTable.mu and kvTable.mu are leaves. Goroutines: the sweep for brokers that have fallen silent,
-// and the saver of the KV file; Close ends them.
+// the saver of the KV file, and the watch of certificates; Close ends them.
 package namesrv
 
 import (
@@ -45,6 +45,8 @@ type Server struct {
 	kv     *kvTable
 	remote *remoting.Server
 
+	tls    *remoting.TLS // certificates
+
 	kvFile *compat.Saver // writes kvConfigPath; from Start on
 
 	stop    chan struct{} // closed by Close
@@ -78,10 +80,16 @@ func New(cfg Config, log *slog.Logger, clock func() time.Time) (*Server, error) 
 	if err := s.kv.load(compat.OSFiles, cfg.KvConfigPath); err != nil {
 		return nil, err
 	}
+	var err error
+	if s.tls, err = remoting.NewTLS(cfg.TLS, log); err != nil {
+		return nil, err
+	}
 	m := remoting.NewMux(nil) // compat: 4.9.8 does not answer codes that it does not know
 	s.handle(m)
 	events := remoting.Events{Closed: func(c *remoting.Conn, why remoting.CloseReason) { s.routes.linkClosed(c, string(why)) }}
-	s.remote = remoting.NewServer(cfg.ServerConfig, m, events, log)
+	port := cfg.ServerConfig
+	port.TLS = s.tls
+	s.remote = remoting.NewServer(port, m, events, log)
 	return s, nil
 }
 
@@ -98,7 +106,9 @@ func (s *Server) Start() error {
 		s.log.Warn("KV configuration can't be saved: changes of it will be refused; make the folder writable, or set kvConfigPath to another", "file", cfg.KvConfigPath, "error", err)
 	}
 	s.kvFile = compat.NewSaver(compat.OSFiles, cfg.KvConfigPath, s.kv.encode, s.log)
+	s.tls.Start()
 	if err := s.remote.Start(); err != nil {
+		s.tls.Close()
 		_ = s.kvFile.Close()
 		return err
 	}
@@ -146,6 +156,7 @@ func (s *Server) Close(ctx context.Context) error {
 		close(s.stop)
 		s.stopped.Wait()
 		err = s.remote.Close(ctx)
+		s.tls.Close()
 		if s.kvFile != nil {
 			if ferr := s.kvFile.Close(); err == nil {
 				err = ferr

@@ -142,7 +142,7 @@ func TestKVFileDamaged(t *testing.T) {
 func TestConfigRefused(t *testing.T) {
 	dir := t.TempDir()
 	for text, refused := range map[string]bool{
-		"clusterTest=true": true, "tls.server.mode=enforcing": true, "listenPort=x": true, "a=\\u1": true, "tls.server.mode=permissive": false, "clusterTest=false": false,
+		"clusterTest=true": true, "tls.server.mode=strict": true, "tls.server.mode=enforcing": false, "tls.server.mode=enforcing\ntls.config.file=/nowhere": true, "listenPort=x": true, "a=\\u1": true, "tls.server.mode=permissive": false, "clusterTest=false": false,
 	} {
 		path := filepath.Join(dir, "ns.conf")
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

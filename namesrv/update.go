@@ -30,7 +30,7 @@ func (s *Server) updateConfig(c *remoting.Call, _ *header.Empty) (*protocol.Comm
 		return nil, protocol.Errorf(protocol.SystemError, "string2Properties error")
 	}
 	for _, key := range p.Keys() {
-		if s.blackList[key] {
+		if s.blackList[key] || remoting.IsTLSKey(key) { // compat: these are no keys of the official name server
 			return nil, protocol.Errorf(protocol.NoPermission, "Can not update config in black list.")
 		}
 	}
@@ -134,6 +134,12 @@ func (s *Server) Reload(read Config) error {
 		}
 	}
 	if err := read.Validate(); err != nil {
+		return err
+	}
+	if read.TLS != old.TLS {
+		s.log.Warn("settings of TLS have changed; they count from the next start on")
+	}
+	if err := s.tls.Reload(); err != nil {
 		return err
 	}
 	if err := s.change(p, "its file", func(string, []compat.KeyValue) error { return nil }); err != nil {

@@ -98,6 +98,7 @@ func (t *TLS) Start() {
 		return
 	}
 	t.start.Do(func() {
+		t.log.Info("TLS", "mode", t.mode, "files", t.watched())
 		if len(t.watched()) > 0 {
 			seen := t.look()
 			t.stopped.Add(1)

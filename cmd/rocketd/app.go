@@ -3,9 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"rocketd/remoting"
 )
 
 // environment is the part of the help that tells of environment variables.
@@ -13,6 +17,7 @@ const environment = `
 ENVIRONMENT:
    NAMESRV_ADDR        name servers when neither flag nor configuration file names any
    ROCKETMQ_HOME       home directory of an official installation
+   JAVA_OPT, JAVA_OPT_EXT, JAVA_TOOL_OPTIONS   of these, -Dtls.… only: settings of TLS
    BROKER_IP1          address told to clients when the configuration file has no brokerIP1
    ROCKETD_LOG_LEVEL   debug, info (default), warn or error
    GOGC, GOMEMLIMIT    memory of the Go runtime; by default rocketd trades a little CPU for a small footprint
@@ -40,7 +45,9 @@ func newApp(stdout, stderr io.Writer, started time.Time) *cli.App {
 		ErrWriter:       stderr,
 		Commands:        []*cli.Command{p.standalone(), p.namesrv(), p.broker(), p.store(), p.admin(), versionCommand()},
 		OnUsageError:    usage,
-		ExitErrHandler:  func(*cli.Context, error) {}, // run decides
+
+		DisableSliceFlagSeparator: true,                         // a value of -D may have commas
+		ExitErrHandler:            func(*cli.Context, error) {}, // run decides
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return &usageError{fmt.Sprintf("unknown command %q (see `rocketd --help`)", c.Args().First())}
@@ -80,6 +87,30 @@ func namesrvAddrFlag() cli.Flag {
 
 func configFileFlag(whose string) cli.Flag {
 	return &cli.StringFlag{Name: "configFile", Aliases: []string{"c"}, Usage: whose + " config properties `FILE`"}
+}
+
+// propertyFlag is -D of the JVM, of which the settings of TLS are served.
+func propertyFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "D", Usage: "a setting of TLS, eg: -Dtls.server.mode=enforcing; `KEY=VALUE`"}
+}
+
+// environmentOptions are the words of the variables that the official scripts hand to the JVM.
+func environmentOptions() (words []string) {
+	for _, name := range []string{"JAVA_TOOL_OPTIONS", "JAVA_OPT", "JAVA_OPT_EXT"} {
+		words = append(words, strings.Fields(os.Getenv(name))...)
+	}
+	return words
+}
+
+// properties are those that -D sets.
+func properties(c *cli.Context) ([]string, error) {
+	given := c.StringSlice("D")
+	for _, p := range given {
+		if key, _, ok := strings.Cut(p, "="); !ok || !remoting.IsTLSKey(key) {
+			return nil, &usageError{fmt.Sprintf("-D%s: only tls.… properties are known, as KEY=VALUE", key)}
+		}
+	}
+	return given, nil
 }
 
 func printFlag() cli.Flag {

@@ -21,7 +21,7 @@ func (p *process) broker() *cli.Command {
 			"store in the home directory; a store of the official broker is taken over as it is. What a flag says goes before the\n" +
 			"configuration file, and that before the environment. Stop it with SIGTERM.",
 		Flags: []cli.Flag{
-			configFileFlag("broker"), namesrvAddrFlag(), printFlag(),
+			configFileFlag("broker"), namesrvAddrFlag(), printFlag(), propertyFlag(),
 			&cli.BoolFlag{Name: "printImportantConfig", Aliases: []string{"m"}, Usage: "print the important config items and exit"},
 		},
 		HideHelpCommand: true,
@@ -93,13 +93,19 @@ func defaultConfig(file string, set func(*broker.Config)) (broker.Config, error)
 
 // brokerConfig is the configuration of flags, file and environment.
 func brokerConfig(c *cli.Context) (broker.Config, error) {
+	options, err := properties(c)
+	if err != nil {
+		return broker.Config{}, err
+	}
 	cfg, err := defaultConfig(c.String("configFile"), func(cfg *broker.Config) {
+		cfg.TLS.SetOptions(environmentOptions())
 		cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
 		cfg.NamesrvAddr = os.Getenv("NAMESRV_ADDR")
 	})
 	if err != nil {
 		return cfg, err
 	}
+	cfg.TLS.SetOptions(options)
 	if c.IsSet("namesrvAddr") {
 		cfg.NamesrvAddr = c.String("namesrvAddr")
 		if err := broker.CheckNamesrvAddr(cfg.NamesrvAddr); err != nil {

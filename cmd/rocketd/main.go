@@ -30,7 +30,7 @@ func main() { os.Exit(run(os.Args, os.Stdout, os.Stderr)) }
 // run is main without the process: it returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	app := newApp(stdout, stderr, time.Now())
-	err := app.Run(flagsFirst(app, named(args)))
+	err := app.Run(flagsFirst(app, apart(named(args))))
 	if err == nil {
 		return exitOK
 	}
@@ -66,6 +66,18 @@ func named(args []string) []string {
 		return append([]string{args[0], c}, args[1:]...)
 	}
 	return args
+}
+
+// apart puts a space behind -D, which the JVM takes without one.
+func apart(args []string) (parted []string) {
+	for _, a := range args {
+		if property, ok := strings.CutPrefix(a, "-D"); ok && property != "" {
+			parted = append(parted, "-D", property)
+		} else {
+			parted = append(parted, a)
+		}
+	}
+	return parted
 }
 
 // flagsFirst puts the flags of a command below another before its arguments, where alone the parser looks for them:

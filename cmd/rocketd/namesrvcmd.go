@@ -19,7 +19,7 @@ func (p *process) namesrv() *cli.Command {
 		UsageText: "rocketd namesrv [-c namesrv.conf]",
 		Description: "Listens on listenPort (9876). KV configuration lies in namesrv/kvConfig.json in the home directory, unless\n" +
 			"kvConfigPath says otherwise. Stop it with SIGTERM.",
-		Flags:           []cli.Flag{configFileFlag("name server"), namesrvAddrFlag(), printFlag()},
+		Flags:           []cli.Flag{configFileFlag("name server"), namesrvAddrFlag(), printFlag(), propertyFlag()},
 		HideHelpCommand: true,
 		OnUsageError:    usage,
 		Action:          p.runNamesrv,
@@ -62,12 +62,17 @@ func namesrvConfig(c *cli.Context) (namesrv.Config, error) {
 		cfg.KvConfigPath, cfg.ConfigStorePath = "", ""
 	}
 	cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
+	options, err := properties(c)
+	if err != nil {
+		return cfg, err
+	}
+	cfg.TLS.SetOptions(environmentOptions())
 	if path := c.String("configFile"); path != "" {
-		var err error
 		if cfg, err = namesrv.ReadConfig(path, cfg); err != nil {
 			return cfg, err
 		}
 	}
+	cfg.TLS.SetOptions(options)
 	if cfg.KvConfigPath == "" && noHome != nil {
 		return cfg, noHome
 	}

@@ -25,6 +25,7 @@ func (p *process) standalone() *cli.Command {
 			&cli.IntFlag{Name: "namesrvPort", Value: 9876, Usage: "`PORT` of the name server"},
 			&cli.IntFlag{Name: "listenPort", Value: 10911, Usage: "`PORT` of the broker; it also uses PORT-2, and PORT+1 is reserved"},
 			configFileFlag("broker"),
+			propertyFlag(),
 			&cli.StringFlag{Name: "namesrvAddr", Aliases: []string{"n"}, Usage: "further name servers to register at, `LIST` like 'a:9876;b:9876'"},
 		},
 		HideHelpCommand: true,
@@ -75,10 +76,16 @@ func standaloneConfigs(c *cli.Context) (ns namesrv.Config, cfg broker.Config, er
 	if err != nil {
 		return ns, cfg, err
 	}
+	options, err := properties(c)
+	if err != nil {
+		return ns, cfg, err
+	}
 	cfg = broker.DefaultConfig(data)
+	cfg.TLS.SetOptions(environmentOptions())
 	if cfg, err = broker.ReadConfig(c.String("configFile"), cfg); err != nil {
 		return ns, cfg, err
 	}
+	cfg.TLS.SetOptions(options)
 	if c.IsSet("listenPort") {
 		cfg.ListenPort = c.Int("listenPort")
 	}
@@ -98,6 +105,7 @@ func standaloneConfigs(c *cli.Context) (ns namesrv.Config, cfg broker.Config, er
 		}
 	}
 	ns = namesrv.DefaultConfig(data)
+	ns.TLS = cfg.TLS
 	ns.ListenPort, ns.BindAddress, ns.PortHint = c.Int("namesrvPort"), cfg.BindAddress, "--namesrvPort"
 	cfg.PortHint = "--listenPort"
 	cfg.NamesrvAddr = net.JoinHostPort(reachable(cfg.BindAddress), strconv.Itoa(ns.ListenPort))

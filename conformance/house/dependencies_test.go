@@ -20,6 +20,7 @@ var reasons = map[string]string{
 	"pgregory.net/rapid":                      "tests: properties over random inputs",
 	"go.yaml.in/yaml/v4":                      "ACL files: places of errors, and comments that outlive a change",
 	"github.com/fsnotify/fsnotify":            "ACL files that change are read at once",
+	"github.com/youmark/pkcs8":                "encrypted private keys of TLS",
 	"golang.org/x/sys":                        "fdatasync, open-file-description locks, statfs",
 }
 
