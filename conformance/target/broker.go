@@ -25,6 +25,8 @@ type Broker struct {
 	Addr string
 	// StoreDir is storePathRootDir; ConfFile the broker.conf that the broker was started with.
 	StoreDir, ConfFile string
+	// ACLFile is the plain_acl.yml of a broker with access control.
+	ACLFile string
 	*process
 
 	conf map[string]string // what ConfFile holds
@@ -85,6 +87,17 @@ func (t *Target) newBroker(id string, o BrokerOptions) (*Broker, error) {
 		// A machine busy with tests is no reason to refuse sends (the default is 200 ms).
 		"waitTimeMillsInSendQueue": "5000",
 	}
+	acl := ""
+	if o.ACL != "" {
+		all["aclEnable"] = "true"
+		acl = filepath.Join(dir, "conf", "plain_acl.yml") // dir is the broker's ROCKETMQ_HOME
+		if err := os.MkdirAll(filepath.Dir(acl), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(acl, []byte(o.ACL), 0o600); err != nil {
+			return nil, err
+		}
+	}
 	maps.Copy(all, o.Conf)
 	file := filepath.Join(dir, "broker.conf")
 	if err := writeProperties(file, all); err != nil {
@@ -107,7 +120,7 @@ func (t *Target) newBroker(id string, o BrokerOptions) (*Broker, error) {
 		name: id, dir: dir, kind: kind, role: "broker",
 		args: []string{"-c", file, "-n", t.Namesrv}, jvm: o.JVM,
 	}
-	b := &Broker{Name: o.Name, Cluster: o.Cluster, Addr: "127.0.0.1:" + port, StoreDir: store, ConfFile: file, process: p, conf: all}
+	b := &Broker{Name: o.Name, Cluster: o.Cluster, Addr: "127.0.0.1:" + port, StoreDir: store, ConfFile: file, ACLFile: acl, process: p, conf: all}
 	p.ready = func() error {
 		if err := answersFrames(b.Addr); err != nil {
 			return err

@@ -75,6 +75,8 @@ type BrokerOptions struct {
 	Name, Cluster string
 	// Conf holds broker.conf keys, the same for both kinds; they override the harness' own (broker.go).
 	Conf map[string]string
+	// ACL is the text of the broker's plain_acl.yml; with it every request must be signed. "" = no access control.
+	ACL string
 	// JVM holds more flags for the official broker's JVM.
 	JVM []string
 	// StoreDir is storePathRootDir; "" = a fresh folder, removed with the target.
