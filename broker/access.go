@@ -13,9 +13,11 @@ import (
 
 // Access control: what every request has to pass when aclEnable is set, and its administration (50 to 53).
 
-// noAcl is what 50, 51 and 53 say when aclEnable is not set; the official remark is that of a NullPointerException, which
-// is another one in each Java.
-const noAcl = "access control is off: aclEnable is not true"
+// offText is what 50, 51 and 53 say when aclEnable is not set: the official broker falls over its missing validator, and
+// tools show the text of Java 17.
+func offText(method string) string {
+	return "Cannot invoke \"org.apache.rocketmq.acl.AccessValidator." + method + "\" because \"accessValidator\" is null"
+}
 
 // openAcl reads the ACL files and puts the check before all routes of m.
 func (b *Broker) openAcl(cfg *Config) error {
@@ -83,7 +85,7 @@ func split(c *remoting.Call, key string) []string {
 // updateAclConfig (50) changes or adds an account. As AdminBrokerProcessor#updateAndCreateAccessConfig of 4.9.8.
 func (b *Broker) updateAclConfig(c *remoting.Call, req *header.CreateAccessConfigRequest) (*protocol.Command, error) {
 	if b.acl == nil {
-		return nil, protocol.Errorf(protocol.UpdateAndCreateAclConfigFailed, noAcl)
+		return nil, protocol.Errorf(protocol.UpdateAndCreateAclConfigFailed, "%s", offText("updateAccessConfig(org.apache.rocketmq.common.PlainAccessConfig)"))
 	}
 	change := acl.Change{
 		AccessKey: req.AccessKey, SecretKey: req.SecretKey, Admin: req.Admin,
@@ -102,7 +104,7 @@ func (b *Broker) updateAclConfig(c *remoting.Call, req *header.CreateAccessConfi
 // deleteAclConfig (51) deletes an account. As AdminBrokerProcessor#deleteAccessConfig of 4.9.8.
 func (b *Broker) deleteAclConfig(c *remoting.Call, req *header.DeleteAccessConfigRequest) (*protocol.Command, error) {
 	if b.acl == nil {
-		return nil, protocol.Errorf(protocol.DeleteAclConfigFailed, noAcl)
+		return nil, protocol.Errorf(protocol.DeleteAclConfigFailed, "%s", offText("deleteAccessConfig(String)"))
 	}
 	switch found, err := b.acl.Delete(req.AccessKey); {
 	case err != nil:
@@ -119,7 +121,7 @@ func (b *Broker) deleteAclConfig(c *remoting.Call, req *header.DeleteAccessConfi
 // AdminBrokerProcessor#updateGlobalWhiteAddrsConfig of 4.9.8.
 func (b *Broker) updateGlobalWhiteAddrs(c *remoting.Call, req *header.UpdateGlobalWhiteAddrsConfigRequest) (*protocol.Command, error) {
 	if b.acl == nil {
-		return nil, protocol.Errorf(protocol.UpdateGlobalWhiteAddrsConfigFailed, noAcl)
+		return nil, protocol.Errorf(protocol.UpdateGlobalWhiteAddrsConfigFailed, "%s", offText("updateGlobalWhiteAddrsConfig(java.util.List, String)"))
 	}
 	switch found, err := b.acl.SetGlobal(split(c, "globalWhiteAddrs"), req.AclFileFullPath); {
 	case err != nil:

@@ -32,9 +32,6 @@ var differences = []difference{
 	{"broker", 12, "maxNum (negative|largest int)", "22\t.*kept", "", tooMany},
 	{"broker", 17, "(read|write)QueueNums (negative|largest int)", "1\t.*kept", "", "a topic of less than none, or of 2,147,483,647 queues is of no use, " +
 		"and clients that are told of it run out of memory"},
-	{"broker", 50, ".*", `209\t"access control is off.*kept`, `209\t"Cannot invoke.*`, aclOff},
-	{"broker", 51, ".*", `210\t"access control is off.*kept`, `210\t"Cannot invoke.*`, aclOff},
-	{"broker", 53, ".*", `211\t"access control is off.*kept`, `211\t"Cannot invoke.*`, aclOff},
 	{"broker", 204, "right.*|body .*", "1\t\"the producer group.BadInputGroup. not exist\"\t-\tkept", "", "a producer group ends with its last " +
 		"producer; the official server keeps its name for ever"},
 	{"broker", 308, ".*", "0\t\"\"\t-\tkept", "1\t\"<exception>\".*", "the official handler takes the group out of " +
@@ -47,7 +44,6 @@ var differences = []difference{
 }
 
 const (
-	aclOff     = "the official remark is that of a NullPointerException, which each Java words in its own way"
 	textEmpty  = "a text that is absent is an empty one, here as everywhere: what was put without a namespace is found without one"
 	otherShape = "a body that is no object is refused, not ignored"
 	tooMany    = "more than there can be means all, less than one none; the official server ends in an exception"
