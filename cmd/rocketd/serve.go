@@ -36,6 +36,11 @@ func (p *process) serve(log *slog.Logger, open func() ([]service, error)) error 
 		return err
 	}
 	for _, s := range servers {
+		if s.reload != nil { // a SIGHUP during the start waits for its end, and is no stop
+			signals.files.Store(true)
+		}
+	}
+	for _, s := range servers {
 		if err := s.start(); err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", s.name, err), stop(log, servers))
 		}
@@ -62,11 +67,6 @@ func (p *process) serve(log *slog.Logger, open func() ([]service, error)) error 
 // waitForStop returns the signal that asks for the stop; until then it reads configuration files again when it is
 // asked to. One that can't be taken changes nothing.
 func waitForStop(log *slog.Logger, signals *signals, servers []service) os.Signal {
-	for _, s := range servers {
-		if s.reload != nil {
-			signals.files.Store(true)
-		}
-	}
 	for {
 		select {
 		case sig := <-signals.stop:
