@@ -13,7 +13,7 @@ import (
 )
 
 // ROOT/rocketd-queues remembers where each queue ends, so that the next start need not look into hundreds of thousands
-// of folders. It is ours alone and only a hint: the official broker ignores it, and it may be removed.
+// of folders, and sees when a queue ends earlier: its last file, or all of it, has gone or is damaged. It is ours alone and only a hint: the official broker ignores it, and it may be removed.
 //
 //	 0       8        16         24          32                72               112    116
 //	+-------+--------+----------+-----------+-----------------+----------------+------+--------------------+
@@ -32,8 +32,8 @@ import (
 const (
 	hintName   = "rocketd-queues"
 	hintHeader = 116
-	// hintAbove is the number of queues from which on a hint is kept. Fewer are looked into at once, which finds
-	// every damage.
+	// hintAbove is the number of queues from which on the hint spares looking into them. Fewer are looked into at once,
+	// which finds more damage.
 	hintAbove = 1024
 	// hintMost bounds the file (bytes).
 	hintMost = 1 << 30
@@ -175,11 +175,10 @@ func hintCRC(b []byte) uint32 {
 	return crc32.Update(crc32.ChecksumIEEE(b[:112]), crc32.IEEETable, b[hintHeader:])
 }
 
-// writeHint writes the hint that belongs to the checkpoint just written, if there are enough queues to be worth it and
-// it says something new. Everything dispatched before the checkpoint's offset is in the files. A hint that could not be
+// writeHint writes the hint that belongs to the checkpoint just written, if there are queues and it says something new. Everything dispatched before the checkpoint's offset is in the files. A hint that could not be
 // written is missed by nobody but the clock. Called by who holds flushing.
 func (s *Store) writeHint() {
-	if s.hint.written && s.hint.of == s.checkpoint || s.hint.lockTime == 0 || s.checkpoint.dispatched < 0 || s.queues.Len() < hintAbove {
+	if s.hint.written && s.hint.of == s.checkpoint || s.hint.lockTime == 0 || s.checkpoint.dispatched < 0 || s.queues.Len() == 0 {
 		return
 	}
 	at := time.Now() // not the injected clock: it is compared with what the system notes of files
@@ -219,8 +218,16 @@ func (s *Store) replaceHint(b []byte) error {
 	return s.o.FS.Rename(name+".tmp", name)
 }
 
-// dropHint removes the hint before queue files are deleted at the queues' beginnings; the next checkpoint brings a new
-// one.
+// loseShort gives up the queues that end before what a believed hint says: see LoseShort. What comes behind the checkpoint
+// may be cut off at each start.
+func (s *Store) loseShort(h hint) error {
+	if h == nil || s.checkpoint.dispatched < 0 {
+		return nil
+	}
+	return s.queues.LoseShort(h.ends(), s.checkpoint.dispatched)
+}
+
+// dropHint removes the hint when queues are deleted, or their files at their beginnings; the next checkpoint brings a new one.
 func (s *Store) dropHint() error {
 	s.flushing.Lock()
 	defer s.flushing.Unlock()

@@ -146,7 +146,7 @@ func (s *Store) openLocked() error {
 	if err := s.load(crashed, h); err != nil {
 		return err
 	}
-	if err := s.recover(crashed); err != nil {
+	if err := s.recover(crashed, h); err != nil {
 		return err
 	}
 	if err := s.mark(); err != nil {
@@ -189,6 +189,7 @@ func (s *Store) load(crashed bool, h hint) (err error) {
 		Crashed:  crashed,
 		Ends:     h.ends(),
 		EndsTime: h.at(),
+		EndsMin:  hintAbove,
 		Log:      s.o.Log,
 
 		Ext:         s.path("consumequeue_ext"),

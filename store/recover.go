@@ -17,7 +17,7 @@ import (
 // recover makes log, queues and index agree (spec/store-format.md section 7):
 //
 //  1. Without a commit-log file the queues and the index are destroyed: as the official broker does, but loudly.
-//  2. Each queue's end is found.
+//  2. Each queue's end is found. One that ends before what we remember (hint.go) is damaged.
 //  3. Where to begin, always at a place where a record is known to begin:
 //     After a clean stop behind the newest record that the queues know, if it is there; else at the third last file.
 //     (The official broker scans the last three files, and cuts the log at a bad record in one of them; we don't look.)
@@ -31,15 +31,19 @@ import (
 //  6. Entries behind that end are dropped; queues that were damaged, and an index that lacks, are made from the whole log,
 //     a missing index file from what lies between its neighbours.
 //  7. Queue offsets go on from the ends of the queues, their minimums follow the log's.
-func (s *Store) recover(crashed bool) error {
+func (s *Store) recover(crashed bool, h hint) error {
 	began := s.o.Clock()
 	defer s.queues.Summarise()
 	if len(s.log.FileStarts()) == 0 {
 		if err := s.destroyDerived(); err != nil {
 			return err
 		}
+		h = nil
 	}
 	if err := s.queues.Recover(); err != nil {
+		return err
+	}
+	if err := s.loseShort(h); err != nil {
 		return err
 	}
 	from, own, trusted := s.recoverFrom(crashed)

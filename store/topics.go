@@ -18,10 +18,15 @@ func (s *Store) Queues(topic string) []int32 { return s.queues.Queues(topic) }
 // delayed messages, transaction operations and light message queues. What the commit log has of them stays.
 func (s *Store) DeleteTopics(alive func(topic string) bool) error {
 	var errs []error
+	removed := false
 	for _, topic := range s.queues.Topics() {
 		if topic == message.TopicSchedule || topic == message.TopicTimer || topic == message.TopicTransOpHalf ||
 			strings.HasPrefix(topic, message.LmqTopicPrefix) || alive(topic) {
 			continue
+		}
+		if !removed {
+			removed = true
+			errs = append(errs, s.dropHint())
 		}
 		n := 0
 		for _, queueId := range s.queues.Queues(topic) {
@@ -33,6 +38,9 @@ func (s *Store) DeleteTopics(alive func(topic string) bool) error {
 			}
 		}
 		s.o.Log.Info("the queues of a topic were removed", "topic", topic, "queues", n)
+	}
+	if removed { // a checkpoint in between has brought a new one
+		errs = append(errs, s.dropHint())
 	}
 	return errors.Join(errs...)
 }
@@ -46,6 +54,9 @@ func (s *Store) CleanExpired() error {
 		if newest := q.MaxPhyOffset(); newest > 0 && newest < minimum {
 			errs = append(errs, s.cleanExpired(q, minimum))
 		}
+	}
+	if err := s.dropHint(); err != nil {
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

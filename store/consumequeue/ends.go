@@ -7,7 +7,10 @@ import (
 	"io/fs"
 	"path"
 	"strconv"
+	"strings"
 	"time"
+
+	"rocketd/protocol/message"
 )
 
 // The ends of the queues, as a hint that spares the next start the reading of every file. All numbers are varints:
@@ -109,6 +112,58 @@ func splitEnds(b []byte) (map[string][]byte, error) {
 		topics[string(topic)] = queues
 	}
 	return topics, nil
+}
+
+// countEnds is how many queues a hint tells of.
+func countEnds(topics map[string][]byte) (n int) {
+	for _, queues := range topics {
+		for len(queues) > 0 {
+			_, rest, err := nextEnds(queues)
+			if err != nil {
+				break
+			}
+			queues = rest
+			n++
+		}
+	}
+	return n
+}
+
+// LoseShort removes the queues that Recover has found shorter than a hint says, at either end, and notes those that are not there at all:
+// see Lost. What the hint says of records at or behind phyOffset does not count. Light message queues, which may not be
+// configured now, are left alone.
+func (t *Table) LoseShort(hint []byte, phyOffset int64) error {
+	known, err := splitEnds(hint)
+	if err != nil {
+		return nil // Open has said so
+	}
+	for topic, queues := range known {
+		if strings.HasPrefix(topic, message.LmqTopicPrefix) {
+			continue
+		}
+		for len(queues) > 0 {
+			var e ends
+			if e, queues, err = nextEnds(queues); err != nil {
+				break
+			}
+			end := e.first*t.perFile + e.entries
+			if e.entries == 0 || e.maxPhy > phyOffset {
+				continue
+			}
+			q := t.Find(topic, e.queueId)
+			if q != nil && (q.known || q.Max() >= end && q.Min() <= e.first*t.perFile) {
+				continue
+			}
+			if q == nil {
+				t.noteLost(Name{topic, e.queueId}, fmt.Errorf("consumequeue: %s/%s/%d has gone, it had entries up to %d", t.root, topic, e.queueId, end))
+				continue
+			}
+			if err := t.remove(q, fmt.Errorf("consumequeue: %s has entries %d to %d, it had %d to %d", t.dir(q), q.Min(), q.Max(), e.first*t.perFile, end)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // nextEnds reads the first queue of b and returns what is behind it.

@@ -36,6 +36,9 @@ func (t *Table) load(ends []byte) error {
 	if err != nil {
 		t.log.Warn("the hint of the queues' ends is not used", "error", err)
 	}
+	if countEnds(known) < t.endsMin {
+		known = nil
+	}
 	err = t.phase("reading the folders of topics", len(topics), func(i int) error {
 		if !topics[i].IsDir() {
 			return lostLink(topics[i])

@@ -57,13 +57,7 @@ func (t *Table) removeLost() error {
 
 // remove removes a queue that has to be made again from the log.
 func (t *Table) remove(q *Queue, cause error) error {
-	t.notice(slog.LevelError, "A CONSUME QUEUE IS DAMAGED: it is made again from the commit log", "topic", q.topic, "queueId", q.queueId, "error", cause)
-	t.lost.mu.Lock()
-	if t.lost.names == nil {
-		t.lost.names = make(map[Name]error)
-	}
-	t.lost.names[Name{q.topic, q.queueId}] = cause
-	t.lost.mu.Unlock()
+	t.noteLost(Name{q.topic, q.queueId}, cause)
 	q.mu.Lock()
 	if q.first == q.end {
 		q.end += t.perFile // so that its folder goes
@@ -73,6 +67,17 @@ func (t *Table) remove(q *Queue, cause error) error {
 		return fmt.Errorf("%w, when it was to be made again: %w", err, cause)
 	}
 	return nil
+}
+
+// noteLost notes a queue that has to be made again from the log.
+func (t *Table) noteLost(name Name, cause error) {
+	t.notice(slog.LevelError, "A CONSUME QUEUE IS DAMAGED: it is made again from the commit log", "topic", name.Topic, "queueId", name.QueueId, "error", cause)
+	t.lost.mu.Lock()
+	defer t.lost.mu.Unlock()
+	if t.lost.names == nil {
+		t.lost.names = make(map[Name]error)
+	}
+	t.lost.names[name] = cause
 }
 
 // Lost returns the queues that were removed because their files can't be right: one is missing between others, or has not its

@@ -30,6 +30,7 @@ type Options struct {
 	// the caller vouches for.
 	Ends     []byte
 	EndsTime time.Time
+	EndsMin  int // queues that Ends must tell of to spare looking into them
 	// Ext is ROOT/consumequeue_ext, "" when there is none, and ExtFileSize the bytes of a file there. Units are read from it
 	// in any case, but written only with EnableExt.
 	Ext         string
@@ -78,6 +79,7 @@ type Table struct {
 	progressEvery time.Duration
 
 	endsTime time.Time    // of the hint; before it files are as the hint says
+	endsMin  int          // Options.EndsMin
 	hints    atomic.Int64 // queues loaded by it
 
 	crashed bool
@@ -116,6 +118,7 @@ func newTable(o Options) *Table {
 		orphans: make(map[*Queue][]int64),
 
 		endsTime: o.EndsTime.Add(-endsMargin),
+		endsMin:  o.EndsMin,
 
 		progressEvery: progressEvery,
 	}
