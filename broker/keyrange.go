@@ -32,6 +32,8 @@ var keyRanges = map[string]struct{ least, most int64 }{
 	"cleanResourceInterval":         {1, math.MaxInt32},
 	"flushIntervalCommitLog":        {1, math.MaxInt32},
 	"flushIntervalConsumeQueue":     {1, math.MaxInt32},
+	"popFromRetryProbability":       {0, 100},
+	"defaultPopShareQueueNum":       {-1, math.MaxInt32},
 	"transactionTimeOut":            {1, math.MaxInt64},
 	"transactionCheckMax":           {1, math.MaxInt32},
 	"transactionCheckInterval":      {1, math.MaxInt64},

@@ -267,3 +267,15 @@ func TestPopOfDeletedTopic(t *testing.T) {
 		t.Errorf("%d checkpoints are left", n)
 	}
 }
+
+// Nobody may write into the broker's records.
+func TestPopLogIsClosed(t *testing.T) {
+	b := startPathBroker(t, nil)
+	b.send("T", 0, "", "a")
+	b.stored("T", 0, 0, 1)
+	b.pops(popHeader("T", 1, time.Minute))
+	check(t, "send", b.ask(protocol.SendMessage, sendHeader(pop.LogTopic, 0, ""), []byte("x")), protocol.NoPermission, "*", "MSG_REGION", "TRACE_ON")
+	check(t, "pull", b.ask(protocol.PullMessage, pullHeader(pop.LogTopic, 0, 0), nil), protocol.NoPermission, "*", "{}")
+	check(t, "pop", b.ask(protocol.PopMessage, popHeader(pop.LogTopic, 1, time.Minute), nil), protocol.NoPermission, "*",
+		"popTime", "invisibleTime", "reviveQid", "restNum")
+}

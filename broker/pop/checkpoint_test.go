@@ -120,24 +120,18 @@ func TestFailedCopiesAreTriedAgain(t *testing.T) {
 	started(t, 0, func(t *testing.T, b *bed) {
 		b.fill("T", 2)
 		b.pop(queueT, 0, 2, time.Second)
-		b.mu.refuse = errFull
+		b.refuse(errFull)
 		pass(time.Second)
 		b.wantAgain()
 		pass(9 * time.Second)
-		b.mu.Lock()
-		b.mu.refuse = nil
-		b.mu.Unlock()
-		b.store.Lock()
-		b.store.fail = errFull
-		b.store.Unlock()
+		b.refuse(nil)
+		b.store.failing(errFull)
 		pass(time.Second) // 10 s after the first try
 		b.wantAgain("G T 0", "G T 1")
 		if n := len(b.store.queue("%RETRY%G_T", 0)); n != 0 || b.Open() != 1 {
 			t.Fatalf("%d copies, %d open", n, b.Open())
 		}
-		b.store.Lock()
-		b.store.fail = nil
-		b.store.Unlock()
+		b.store.failing(nil)
 		pass(20 * time.Second)
 		b.wantAgain("G T 0", "G T 1")
 		if n := len(b.store.queue("%RETRY%G_T", 0)); n != 2 || b.Open() != 0 {
@@ -150,7 +144,7 @@ func TestWhatCannotBeStoredIsNotTaken(t *testing.T) {
 	started(t, 0, func(t *testing.T, b *bed) {
 		b.fill("T", 3)
 		at := b.pop(queueT, 0, 2, time.Minute)
-		b.store.fail = errFull
+		b.store.failing(errFull)
 		q := b.Queue(queueT)
 		if err := b.Popped(q, 2, at, 1000, []int64{2}, 3); !errors.Is(err, errFull) {
 			t.Error(err)
@@ -161,7 +155,7 @@ func TestWhatCannotBeStoredIsNotTaken(t *testing.T) {
 		if _, ok, err := b.Changed(Ack{queueT, 0, at, 1}, 1000); ok || !errors.Is(err, errFull) {
 			t.Error(ok, err)
 		}
-		b.store.fail = nil
+		b.store.failing(nil)
 		if b.Open() != 1 || b.Inflight(q) != 2 {
 			t.Errorf("%d open, %d under way", b.Open(), b.Inflight(q))
 		}

@@ -69,13 +69,14 @@ func TestPlaceMovesBehindWhatIsSettled(t *testing.T) {
 		b.fill("T", 10)
 		at := b.pop(queueT, 0, 1, time.Hour)
 		pass(6 * time.Second)
-		if b.mu.place != 0 {
-			t.Errorf("place %d before anything is settled", b.mu.place)
+		if place, _ := b.saved(); place != 0 {
+			t.Errorf("place %d before anything is settled", place)
 		}
 		b.ack(queueT, 0, at, 0)
 		pass(6 * time.Second)
-		if end := b.store.MaxOffset(LogTopic, 0); b.mu.place != end || b.mu.saves == 0 {
-			t.Errorf("place %d, want %d; %d saves", b.mu.place, end, b.mu.saves)
+		place, saves := b.saved()
+		if end := b.store.MaxOffset(LogTopic, 0); place != end || saves == 0 {
+			t.Errorf("place %d, want %d; %d saves", place, end, saves)
 		}
 	})
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+
+	"rocketd/protocol/message"
 )
 
 // LogTopic holds the records, in its one queue.
-const LogTopic = "rmq_sys_ROCKETD_POP_LOG"
+const LogTopic = message.TopicPopLog
 
 // ReviveGroup is the group whose offset in LogTopic says which records are still needed: the official name of who reads
 // the checkpoints.

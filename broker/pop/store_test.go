@@ -201,3 +201,24 @@ func (b *bed) ack(k Key, start, popTime int64, offsets ...int64) {
 }
 
 var errFull = errors.New("full")
+
+// saved is the place, and how often the offsets were saved.
+func (b *bed) saved() (place int64, saves int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.place, b.mu.saves
+}
+
+// refuse lets copies fail, or not.
+func (b *bed) refuse(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.refuse = err
+}
+
+// failing lets the store take nothing, or everything.
+func (s *fakeStore) failing(err error) {
+	s.Lock()
+	defer s.Unlock()
+	s.fail = err
+}

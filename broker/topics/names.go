@@ -65,10 +65,11 @@ func isFolder(topic string) bool {
 // Validate allows.
 func IsLegal(topic string) bool { return topic != "" && message.LegalName(topic) }
 
-// SendForbidden tells whether clients may not send to topic (code 16), as TopicValidator#isNotAllowedSendTopic.
+// SendForbidden tells whether clients may not send to topic (code 16), as TopicValidator#isNotAllowedSendTopic; nor to our
+// own, where anything would be taken for the broker's word.
 func SendForbidden(topic string) bool {
 	switch topic {
-	case Schedule, Timer, TransHalf, TransOpHalf, TransCheckMaxTime, SelfTest, OffsetMovedEvent:
+	case Schedule, Timer, TransHalf, TransOpHalf, TransCheckMaxTime, SelfTest, OffsetMovedEvent, message.TopicPopLog:
 		return true
 	}
 	return false

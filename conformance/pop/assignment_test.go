@@ -16,7 +16,7 @@ import (
 // member makes a connection a member of the group.
 func (s *session) member(clientId string) *session {
 	s.Helper()
-	m := &session{T: s.T, topic: s.topic, group: s.group}
+	m := &session{T: s.T, topic: s.topic, group: s.group, broker: s.broker}
 	m.connect()
 	m.want(wire.Request(34).WithBody([]byte(`{"clientID":"`+clientId+`","consumerDataSet":[{"consumeFromWhere":"CONSUME_FROM_FIRST_OFFSET","consumeType":"CONSUME_PASSIVELY",`+
 		`"groupName":"`+s.group+`","messageModel":"CLUSTERING","subscriptionDataSet":[{"classFilterMode":false,"codeSet":[],"expressionType":"TAG","subString":"*","subVersion":1,`+

@@ -56,12 +56,18 @@ type session struct {
 	*testing.T
 	*wire.Conn
 	topic, group string
+	broker       *target.Broker
 }
 
 // open connects and creates a topic of queues queues, and a group.
 func open(t *testing.T, name string, queues int) *session {
 	t.Helper()
-	s := &session{T: t, topic: "Pop" + name, group: "PopGroup" + name}
+	return openAt(t, server.Brokers[0], name, queues)
+}
+
+func openAt(t *testing.T, b *target.Broker, name string, queues int) *session {
+	t.Helper()
+	s := &session{T: t, topic: "Pop" + name, group: "PopGroup" + name, broker: b}
 	s.connect()
 	n := strconv.Itoa(queues)
 	s.want(wire.Request(17, "topic", s.topic, "defaultTopic", "TBW102", "readQueueNums", n, "writeQueueNums", n, "perm", "6",
@@ -72,7 +78,7 @@ func open(t *testing.T, name string, queues int) *session {
 
 func (s *session) connect() {
 	s.Helper()
-	c, err := wire.Dial(server.Brokers[0].Addr, nil)
+	c, err := wire.Dial(s.broker.Addr, nil)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -164,7 +170,7 @@ func (s *session) messages(a *wire.Frame) (list []popped) {
 		p := popped{Message: m, topic: m.Topic, handle: m.Properties["POP_CK"]}
 		if p.handle == "" {
 			p.handle = strings.Join([]string{starts["0 "+strconv.Itoa(int(m.QueueId))], a.Ext["popTime"], a.Ext["invisibleTime"], a.Ext["reviveQid"], "0",
-				server.Brokers[0].Name, strconv.Itoa(int(m.QueueId)), strconv.FormatInt(m.QueueOffset, 10)}, " ")
+				s.broker.Name, strconv.Itoa(int(m.QueueId)), strconv.FormatInt(m.QueueOffset, 10)}, " ")
 		} else if strings.Fields(p.handle)[4] == "1" {
 			p.topic = "%RETRY%" + s.group + "_" + m.Topic
 		}

@@ -17,6 +17,9 @@ const (
 	TopicTrace             = "RMQ_SYS_TRACE_TOPIC"
 	TopicSelfTest          = "SELF_TEST_TOPIC"
 	TopicOffsetMovedEvent  = "OFFSET_MOVED_EVENT"
+
+	// TopicPopLog is our own: the records of popped messages (package broker/pop).
+	TopicPopLog = "rmq_sys_ROCKETD_POP_LOG"
 )
 
 // Prefixes and endings of topic names.
@@ -105,10 +108,10 @@ func IsSystemTopic(topic string) bool {
 }
 
 // IsNotAllowedSendTopic tells whether clients may not send to a topic (TopicValidator of 4.9.8). The topic of
-// timer messages is one of them here: what stands there goes to any topic.
+// timer messages is one of them here: what stands there goes to any topic; and so is that of popped messages.
 func IsNotAllowedSendTopic(topic string) bool {
 	switch topic {
-	case TopicSchedule, TopicTimer, TopicTransHalf, TopicTransOpHalf, TopicTransCheckMaxTime, TopicSelfTest, TopicOffsetMovedEvent:
+	case TopicSchedule, TopicTimer, TopicTransHalf, TopicTransOpHalf, TopicTransCheckMaxTime, TopicSelfTest, TopicOffsetMovedEvent, TopicPopLog:
 		return true
 	}
 	return false
