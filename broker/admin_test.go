@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -95,7 +96,7 @@ func TestTopicLists(t *testing.T) {
 	a := p.ask(protocol.GetAllTopicConfig, nil, nil)
 	check(t, "all topics", a, protocol.Success, "", "{}")
 	w := new(body.TopicConfigSerializeWrapper)
-	if err := compat.Unmarshal(a.Body, w); err != nil || len(w.TopicConfigTable) != 8 || *w.TopicConfigTable["SCHEDULE_TOPIC_XXXX"] != (topics.Config{
+	if err := compat.Unmarshal(a.Body, w); err != nil || len(w.TopicConfigTable) != 8 || !reflect.DeepEqual(*w.TopicConfigTable["SCHEDULE_TOPIC_XXXX"], topics.Config{
 		TopicName: "SCHEDULE_TOPIC_XXXX", ReadQueueNums: 18, WriteQueueNums: 18, Perm: 6, TopicFilterType: "SINGLE_TAG"}) {
 		t.Errorf("all topics: %s, %v", a.Body, err)
 	}

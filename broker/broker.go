@@ -161,7 +161,6 @@ func (b *Broker) open() error {
 	b.lanes = newLanes(cfg)
 	b.consumers = clients.NewConsumers(b.clock, b.log)
 	b.producers = clients.NewProducers(b.clock, b.log)
-	b.locks = locks.New(b.clock)
 	client, err := b.openTLS(cfg)
 	if err != nil {
 		return err
@@ -243,6 +242,10 @@ func (b *Broker) openTables(cfg *Config) (err error) {
 		return err
 	}
 	if err := b.openPopTables(cfg); err != nil {
+		return err
+	}
+	b.locks, err = locks.Open(locks.Options{Path: at("rocketd-locks.json"), Files: b.files, Clock: b.clock, Log: b.log})
+	if err != nil {
 		return err
 	}
 	bloom, err := cfg.bloom()

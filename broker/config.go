@@ -78,6 +78,8 @@ type Config struct {
 
 	RecallMessageEnable bool // 5.x: serve RECALL_MESSAGE; else it is answered NO_PERMISSION. Live
 
+	EnableTopicMessageTypeCheck bool // own key, off: refuse messages of another type than the attribute message.type of their topic says. Live
+
 	// Message filters.
 
 	EnablePropertyFilter       bool  // serve SQL92 expressions; else they are refused. Live

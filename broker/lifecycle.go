@@ -122,6 +122,9 @@ func (b *Broker) closeTables() error {
 	if b.offsets != nil {
 		errs = append(errs, b.offsets.Close())
 	}
+	if b.locks != nil {
+		errs = append(errs, b.locks.Close())
+	}
 	if b.groups != nil {
 		errs = append(errs, b.groups.Close())
 	}

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"net"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -91,7 +92,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 		t.Errorf("%d topics of version %+v, want %d of %+v", len(again), versionAgain, len(topics), version)
 	}
 	for _, c := range topics {
-		if got, ok := q.topics.Lookup(c.TopicName); !ok || *got != *c {
+		if got, ok := q.topics.Lookup(c.TopicName); !ok || !reflect.DeepEqual(got, c) {
 			t.Errorf("topic %s: %+v, want %+v", c.TopicName, got, c)
 		}
 	}

@@ -61,7 +61,7 @@ func (r *sendRun) refuse(s *sending, code protocol.ResponseCode, remark string) 
 // prepareSend checks a send and makes its Put; false: it has been answered.
 func (b *Broker) prepareSend(r *sendRun, s *sending, now time.Time) bool {
 	topic := b.admit(r, s, now)
-	if topic == nil {
+	if topic == nil || r.env.cfg.EnableTopicMessageTypeCheck && !b.checkType(r, s, topic) {
 		return false
 	}
 	if s.req.Batch {

@@ -54,7 +54,9 @@ func (b *Broker) updateTopic(c *remoting.Call, req *header.CreateTopicRequest) (
 		TopicName: req.Topic, ReadQueueNums: req.ReadQueueNums, WriteQueueNums: req.WriteQueueNums,
 		Perm: req.Perm, TopicFilterType: req.TopicFilterType, TopicSysFlag: req.TopicSysFlag.Value,
 	}
-	b.topics.Put(config)
+	if err := b.topics.Alter(config, req.Attributes); err != nil {
+		return nil, protocol.Errorf(protocol.SystemError, "%v", err)
+	}
 	b.log.Info("topic updated", "topic", config.TopicName, "readQueueNums", config.ReadQueueNums,
 		"writeQueueNums", config.WriteQueueNums, "perm", config.Perm, "client", c.Conn().RemoteAddr())
 	// Nobody waits here: with many requests at once, all of them share a write of the file and a registration.
@@ -134,8 +136,12 @@ func (b *Broker) topicConfig(c *remoting.Call, req *header.GetTopicConfigRequest
 	if !ok {
 		return nil, protocol.Errorf(protocol.TopicNotExist, "No topic in this broker. topic: %s", req.Topic)
 	}
+	attributes := t.Attributes
+	if attributes == nil {
+		attributes = map[string]string{}
+	}
 	return withBody(c.Success(nil), &body.TopicConfigAndQueueMapping{
-		Attributes: map[string]string{}, Order: t.Order, Perm: t.Perm, ReadQueueNums: t.ReadQueueNums,
+		Attributes: attributes, Order: t.Order, Perm: t.Perm, ReadQueueNums: t.ReadQueueNums,
 		TopicFilterType: t.TopicFilterType, TopicName: t.TopicName, TopicSysFlag: t.TopicSysFlag, WriteQueueNums: t.WriteQueueNums,
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"rocketd/compat"
 	"rocketd/protocol/body"
 )
 
@@ -15,9 +16,10 @@ const Lifetime = 60 * time.Second
 // Queue names one message queue.
 type Queue = body.MessageQueue
 
-// Table holds the locks of all groups. It is safe for concurrent use and keeps nothing on disk.
+// Table holds the locks of all groups. It is safe for concurrent use.
 type Table struct {
 	clock func() time.Time
+	saver *compat.Saver // nil: without a file
 
 	mu struct {
 		sync.Mutex
@@ -32,7 +34,7 @@ type holder struct {
 	since    time.Time
 }
 
-// New makes an empty table that tells the time by clock.
+// New makes an empty table, without a file, that tells the time by clock.
 func New(clock func() time.Time) *Table {
 	t := &Table{clock: clock}
 	t.mu.groups = make(map[string]map[Queue]holder)
@@ -57,6 +59,7 @@ func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 		t.mu.groups[group] = g
 	}
 	seen := make(map[Queue]struct{}, len(queues))
+	changed := false
 	for _, q := range queues {
 		if _, twice := seen[q]; twice {
 			continue
@@ -66,8 +69,12 @@ func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 		if taken && h.clientId != clientId && now.Sub(h.since) <= Lifetime {
 			continue
 		}
+		changed = changed || h.clientId != clientId
 		g[q] = holder{clientId, now}
 		held = append(held, q)
+	}
+	if changed {
+		t.changed()
 	}
 	return held
 }
@@ -76,11 +83,15 @@ func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 func (t *Table) Unlock(group, clientId string, queues []Queue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	g := t.mu.groups[group]
+	g, changed := t.mu.groups[group], false
 	for _, q := range queues {
 		if h, ok := g[q]; ok && h.clientId == clientId {
 			delete(g, q)
+			changed = true
 		}
+	}
+	if changed {
+		t.changed()
 	}
 	if len(g) == 0 {
 		delete(t.mu.groups, group)

@@ -102,7 +102,22 @@ func appendConfig(b []byte, c *Config) ([]byte, error) {
 			return nil, err
 		}
 	}
-	b = append(append(append(b, "\n\t\t\""...), c.TopicName...), "\":{\n\t\t\t\"order\":"...)
+	b = append(append(append(b, "\n\t\t\""...), c.TopicName...), "\":{\n\t\t\t"...)
+	if len(c.Attributes) > 0 {
+		b = append(b, "\"attributes\":{"...)
+		for i, key := range slices.Sorted(maps.Keys(c.Attributes)) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			pair, err := compat.Marshal(map[string]string{key: c.Attributes[key]})
+			if err != nil {
+				return nil, err
+			}
+			b = append(append(b, "\n\t\t\t\t"...), pair[1:len(pair)-1]...)
+		}
+		b = append(b, "\n\t\t\t},\n\t\t\t"...)
+	}
+	b = append(b, "\"order\":"...)
 	b = strconv.AppendBool(b, c.Order)
 	number := func(key string, v int32) {
 		b = append(append(append(b, ",\n\t\t\t\""...), key...), "\":"...)

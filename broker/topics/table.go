@@ -128,11 +128,15 @@ func (t *Table) changedLocked(c *Config) {
 
 // Put creates or replaces a topic, but not that of a light message queue. The change is durable after Saved.
 func (t *Table) Put(c *Config) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.putLocked(c)
+}
+
+func (t *Table) putLocked(c *Config) {
 	if t.o.Lmq && strings.HasPrefix(c.TopicName, LmqPrefix) {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.set(c)
 	t.nextLocked()
 	t.changedLocked(c)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -146,7 +147,7 @@ func TestCreateBySend(t *testing.T) {
 			}
 			want := Config{TopicName: "TopicA", ReadQueueNums: tt.wantQueues, WriteQueueNums: tt.wantQueues,
 				Perm: tt.wantPerm, TopicFilterType: "SINGLE_TAG", TopicSysFlag: 1}
-			if c == nil || *c != want || !created {
+			if c == nil || !reflect.DeepEqual(*c, want) || !created {
 				t.Fatalf("%+v, %v; want %+v", c, created, want)
 			}
 			if !slices.Equal(told, []string{"TopicA"}) {
@@ -174,7 +175,7 @@ func TestCreateBySend(t *testing.T) {
 func TestCreateBySendBack(t *testing.T) {
 	table := open(t, filepath.Join(t.TempDir(), "topics.json"), nil)
 	c, created := table.CreateBySendBack("%RETRY%G", 3, 6, FlagUnitSub)
-	if !created || *c != (Config{TopicName: "%RETRY%G", ReadQueueNums: 3, WriteQueueNums: 3, Perm: 6, TopicFilterType: "SINGLE_TAG", TopicSysFlag: 2}) {
+	if !created || !reflect.DeepEqual(*c, Config{TopicName: "%RETRY%G", ReadQueueNums: 3, WriteQueueNums: 3, Perm: 6, TopicFilterType: "SINGLE_TAG", TopicSysFlag: 2}) {
 		t.Fatalf("%+v, %v", c, created)
 	}
 	if again, created := table.CreateBySendBack("%RETRY%G", 9, 2, 0); again != c || created {

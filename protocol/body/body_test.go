@@ -169,7 +169,7 @@ func TestDefaults(t *testing.T) {
 	if err := compat.Unmarshal([]byte(`{"topicConfigTable":{"T":{"topicName":"T","perm":4},"U":null}}`), &w); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := *w.TopicConfigTable["T"], (TopicConfig{TopicName: "T", ReadQueueNums: 16, WriteQueueNums: 16, Perm: 4, TopicFilterType: "SINGLE_TAG"}); got != want || w.TopicConfigTable["U"] != nil {
+	if got, want := *w.TopicConfigTable["T"], (TopicConfig{TopicName: "T", ReadQueueNums: 16, WriteQueueNums: 16, Perm: 4, TopicFilterType: "SINGLE_TAG"}); !reflect.DeepEqual(got, want) || w.TopicConfigTable["U"] != nil {
 		t.Errorf("topic %+v, want %+v", got, want)
 	}
 	var g SubscriptionGroupConfig

@@ -2,6 +2,7 @@ package body
 
 // TopicConfig is the configuration of one topic at one broker.
 type TopicConfig struct {
+	Attributes      map[string]string `json:",omitempty"` // of 5.x; never changed, only replaced
 	TopicName       string
 	ReadQueueNums   int32
 	WriteQueueNums  int32
@@ -16,7 +17,7 @@ func (c *TopicConfig) Defaults() {
 	*c = TopicConfig{ReadQueueNums: 16, WriteQueueNums: 16, Perm: 6, TopicFilterType: "SINGLE_TAG"}
 }
 
-// TopicConfigAndQueueMapping answers GET_TOPIC_CONFIG (5.x). Attributes are always empty here, and there is no mapping
+// TopicConfigAndQueueMapping answers GET_TOPIC_CONFIG (5.x). There is no mapping
 // of static topics.
 type TopicConfigAndQueueMapping struct {
 	Attributes      map[string]string

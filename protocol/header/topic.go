@@ -12,6 +12,7 @@ type CreateTopicRequest struct {
 	TopicFilterType string `rmq:",required"` // SINGLE_TAG or MULTI_TAG; checkFields() rejects any other value
 	TopicSysFlag    protocol.Optional[int32]
 	Order           bool             // NOT saved by the broker (order comes from KV config ORDER_TOPIC_CONFIG)
+	Attributes      string           // of 5.x: changes of attributes, "+message.type=FIFO,…"
 	Missing         protocol.Missing // the topic is checked first
 }
 

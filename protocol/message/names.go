@@ -16,6 +16,7 @@ const (
 	PropertyBuyerId                        = "BUYER_ID"
 	PropertyOriginMessageId                = "ORIGIN_MESSAGE_ID"
 	PropertyTransferFlag                   = "TRANSFER_FLAG"
+	PropertyShardingKey                    = "__SHARDINGKEY" // of FIFO messages of 5.x clients
 	PropertyCorrectionFlag                 = "CORRECTION_FLAG"
 	PropertyMQ2Flag                        = "MQ2_FLAG"
 	PropertyReconsumeTime                  = "RECONSUME_TIME"
