@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -19,52 +20,61 @@ const recallTag = "_RECALL_TAG_"
 // its remarks. A message that names the other one waits beside it, and neither is delivered. Success is answered whether
 // or not there is such a message.
 func (b *Broker) recall(c *remoting.Call, req *header.RecallMessageRequest) (*protocol.Command, error) {
+	refuse := func(code protocol.ResponseCode, format string, args ...any) (*protocol.Command, error) {
+		return b.recallAnswer(c.Answer(code, fmt.Sprintf(format, args...), nil)), nil
+	}
 	const unavailable = "recall failed, broker service not available"
 	cfg, now := b.config(), b.clock()
 	switch {
 	case b.path.timer.Load() == nil: // as 4.9.8
 		return unsupported(c), nil
 	case !cfg.RecallMessageEnable:
-		return nil, protocol.Errorf(protocol.NoPermission, "recall failed, operation is forbidden")
+		return refuse(protocol.NoPermission, "recall failed, operation is forbidden")
 	case cfg.BrokerRole == store.Slave:
-		return nil, protocol.Errorf(protocol.SlaveNotAvailable, unavailable)
+		return refuse(protocol.SlaveNotAvailable, unavailable)
 	case now.UnixMilli() < cfg.StartAcceptSendRequestTimeStamp:
-		return nil, protocol.Errorf(protocol.ServiceNotAvailable, unavailable)
+		return refuse(protocol.ServiceNotAvailable, unavailable)
 	}
 	topic, ok := b.topics.Lookup(req.Topic)
 	if !ok {
-		return nil, protocol.Errorf(protocol.TopicNotExist, "recall failed, the topic[%s] not exist", req.Topic)
+		return refuse(protocol.TopicNotExist, "recall failed, the topic[%s] not exist", req.Topic)
 	}
 	h, ok := message.ParseRecallHandle(req.RecallHandle)
 	switch {
 	case !ok:
-		return nil, protocol.Errorf(protocol.IllegalOperation, "recall handle is invalid")
+		return refuse(protocol.IllegalOperation, "recall handle is invalid")
 	case h.Topic != req.Topic:
-		return nil, protocol.Errorf(protocol.IllegalOperation, "recall failed, topic not match")
+		return refuse(protocol.IllegalOperation, "recall failed, topic not match")
 	case h.BrokerName != cfg.BrokerName:
-		return nil, protocol.Errorf(protocol.IllegalOperation, unavailable)
+		return refuse(protocol.IllegalOperation, unavailable)
 	}
 	at, err := strconv.ParseInt(h.Timestamp, 10, 64)
 	if left := at - now.UnixMilli(); err != nil || at < 0 || left <= 0 || left > int64(cfg.TimerMaxDelaySec)*1000 {
-		return nil, protocol.Errorf(protocol.IllegalOperation, "recall failed, timestamp invalid")
+		return refuse(protocol.IllegalOperation, "recall failed, timestamp invalid")
 	}
 	m := b.recallMessage(c, req, h, topic.TopicName, at, now)
 	if len(m.Properties) > message.MaxPropertiesLength-timerRoom {
-		return nil, protocol.Errorf(protocol.SystemError, "recall failed, execute error")
+		return refuse(protocol.SystemError, "recall failed, execute error")
 	}
 	p := store.Put{Message: m}
 	b.store.Put([]*store.Put{&p})
 	if p.Err != nil {
 		b.stats.putFailed.Add(1)
-		return nil, protocol.Errorf(protocol.SystemError, "recall failed, execute error")
+		return refuse(protocol.SystemError, "recall failed, execute error")
 	}
 	b.stats.put(1, 1, int64(p.Size), b.clock().Sub(now))
-	a := c.Success(&header.RecallMessageResponse{MsgId: h.UniqKey})
+	a := b.recallAnswer(c.Answer(protocol.Success, unsetRemark, &header.RecallMessageResponse{MsgId: h.UniqKey}))
 	if !b.store.SyncFlush() {
 		return a, nil
 	}
 	b.store.WaitFlushed(p.End, time.Duration(cfg.SyncFlushTimeout)*time.Millisecond, func(error) { c.Reply(a) })
 	return nil, nil
+}
+
+// recallAnswer is an answer with the region, which all of them have.
+func (b *Broker) recallAnswer(a *protocol.Command) *protocol.Command {
+	a.Fields = []protocol.Field{{Key: message.PropertyMsgRegion, Value: b.config().RegionId}}
+	return a
 }
 
 // recallMessage is the message that recalls another one: due when that is.

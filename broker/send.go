@@ -184,6 +184,12 @@ func (b *Broker) prepareSingle(r *sendRun, s *sending, topic *topics.Config, now
 	}
 	switch {
 	case half:
+		if t.timer.set() && level <= 0 && b.path.timer.Load() != nil {
+			if _, err := t.timer.due(now, r.env.cfg); err != nil { // it counts from the commit on, but is looked at now
+				r.refuse(s, protocol.MessageIllegal, timerRemark(r.env.cfg))
+				return false
+			}
+		}
 		r.text = appendHalfText(r.text[:at], m, req.Properties, r.env.cfg.BrokerClusterName)
 		m.Topic, m.QueueId = topics.TransHalf, 0
 		m.SysFlag = message.ResetTransactionValue(m.SysFlag, message.TransactionNot)

@@ -182,7 +182,7 @@ func TestRecall(t *testing.T) {
 		return b.ask(protocol.RecallMessage, &header.RecallMessageRequest{ProducerGroup: "PG", Topic: topic, RecallHandle: handle}, nil)
 	}
 	a := recall("T", x)
-	check(t, "recall", a, protocol.Success, "", "msgId")
+	check(t, "recall", a, protocol.Success, unsetRemark, "msgId", "MSG_REGION")
 	if id, _ := a.Field("msgId"); id != "x" {
 		t.Errorf("msgId %s", id)
 	}
@@ -205,9 +205,9 @@ func TestRecall(t *testing.T) {
 		{"far", "T", with(func(h *message.RecallHandle) { h.Timestamp = "9223372036854775807" }), protocol.IllegalOperation, "recall failed, timestamp invalid"},
 		{"no time", "T", with(func(h *message.RecallHandle) { h.Timestamp = "x" }), protocol.IllegalOperation, "recall failed, timestamp invalid"},
 	} {
-		check(t, c.what, recall(c.topic, c.handle), c.code, c.remark)
+		check(t, c.what, recall(c.topic, c.handle), c.code, c.remark, "MSG_REGION")
 	}
-	check(t, "unknown message", recall("T", with(func(h *message.RecallHandle) { h.UniqKey = "none" })), protocol.Success, "", "msgId")
+	check(t, "unknown message", recall("T", with(func(h *message.RecallHandle) { h.UniqKey = "none" })), protocol.Success, unsetRemark, "msgId", "MSG_REGION")
 	if handle(y) == "" {
 		t.Error("y has no handle")
 	}
@@ -220,7 +220,7 @@ func TestRecall(t *testing.T) {
 	b.close()
 	b = startPathBrokerOn(t, b.fs, func(c *Config) { c.RecallMessageEnable = false })
 	check(t, "switched off", b.ask(protocol.RecallMessage, &header.RecallMessageRequest{Topic: "T", RecallHandle: x}, nil),
-		protocol.NoPermission, "recall failed, operation is forbidden")
+		protocol.NoPermission, "recall failed, operation is forbidden", "MSG_REGION")
 }
 
 // TestTimerTransaction: a half message with a time waits from its commit on, as in 5.3.3.
@@ -236,8 +236,13 @@ func TestTimerTransaction(t *testing.T) {
 	if d := m.StoreTimestamp - began; d < 200 {
 		t.Errorf("delivered after %d ms", d)
 	}
-	far := b.half("T", 1, tran+"|TIMER_DELAY_SEC=61", "far")
-	check(t, "commit", b.ask(protocol.EndTransaction, far, nil), protocol.MessageIllegal, timerRemark(b.config()))
+	far := b.ask(protocol.SendMessage, sendHeader("T", 1, tran+"|TIMER_DELAY_SEC=61"), []byte("far"))
+	check(t, "too far", far, protocol.MessageIllegal, timerRemark(b.config()), "MSG_REGION", "TRACE_ON")
+	h = b.half("T", 1, tran+"|TIMER_DELAY_SEC=50", "far now")
+	cfg := b.Config()
+	cfg.TimerMaxDelaySec = 40
+	b.cfg.Store(&cfg)
+	check(t, "too far since", b.ask(protocol.EndTransaction, h, nil), protocol.MessageIllegal, timerRemark(b.config()))
 }
 
 // TestTimerRestart: what waits survives a stop and a kill, with its time.

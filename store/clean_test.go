@@ -270,3 +270,53 @@ func TestNoSpaceAndBack(t *testing.T) {
 		t.Errorf("%d messages, want %d", len(got), good+1)
 	}
 }
+
+// TestRelease: files go as far as who needs what is in them says, and no further.
+func TestRelease(t *testing.T) {
+	c := newClock()
+	s, _ := openAged(t, c)
+	starts := s.log.FileStarts()
+	var asked []int64
+	free := int64(0)
+	s.o.Release = func(end int64) int64 { asked = append(asked, end); return free }
+	c.Advance(65 * time.Hour)
+	for i, want := range []struct{ free, first int64 }{
+		{0, starts[0].Offset},
+		{starts[2].Offset, starts[2].Offset},
+		{starts[3].Offset + 1, starts[3].Offset},
+		{math.MaxInt64, starts[8].Offset},
+	} {
+		free = want.free
+		s.DeleteExpiredLog()
+		if err := s.deleteExpiredLog(nil); err != nil {
+			t.Fatal(err)
+		}
+		if first := s.log.MinOffset(); first != want.first {
+			t.Errorf("run %d: the log begins at %d, want %d", i, first, want.first)
+		}
+	}
+	for _, end := range asked {
+		if end != starts[8].Offset {
+			t.Errorf("asked for %d, want %d", end, starts[8].Offset)
+		}
+	}
+	if len(asked) != 4 {
+		t.Errorf("asked %d times", len(asked))
+	}
+}
+
+// TestPutAgain: what keeps files from going is stored on a disk that is nearly full, other messages are not.
+func TestPutAgain(t *testing.T) {
+	c := newClock()
+	s, d := openAged(t, c)
+	d.used.Store(950)
+	if _, err := s.checkDisk(); err != nil {
+		t.Fatal(err)
+	}
+	p, again := &Put{Message: newMessage("T", 0, 1)}, &Put{Message: newMessage("T", 0, 2)}
+	s.Put([]*Put{p})
+	s.PutAgain([]*Put{again})
+	if !errors.Is(p.Err, ErrDiskFull) || again.Err != nil {
+		t.Errorf("errors %v and %v", p.Err, again.Err)
+	}
+}
