@@ -184,6 +184,8 @@ func TestCheck(t *testing.T) {
 		{"pull of another topic", consumer, protocol.PullMessage, nil, "topic=U consumerGroup=g", "No default permission for topic:U"},
 		{"lite pull of another topic", consumer, protocol.LitePullMessage, nil, "topic=U consumerGroup=g", "No default permission for topic:U"},
 		{"pop of another topic", consumer, protocol.PopMessage, nil, "topic=U consumerGroup=g", "No default permission for topic:U"},
+		{"acknowledgement of what has come again", consumer, protocol.AckMessage, nil, "topic=%RETRY%g_T consumerGroup=g", ""},
+		{"of another topic", consumer, protocol.ChangeMessageInvisibleTime, nil, "topic=%RETRY%g_U consumerGroup=g", "No default permission for topic:U"},
 		{"acknowledgement by another group", consumer, protocol.AckMessage, nil, "topic=T consumerGroup=other", "No default permission for group:other"},
 		{"batch of acknowledgements", consumer, protocol.BatchAckMessage, []byte(`{"acks":[{"c":"g","t":"T"},{"c":"other","t":"T"}]}`), "", "No default permission for group:other"},
 		{"assignment", consumer, protocol.QueryAssignment, []byte(`{"consumerGroup":"g","topic":"U"}`), "", "No default permission for topic:U"},

@@ -1,6 +1,8 @@
 package acl
 
 import (
+	"strings"
+
 	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
@@ -54,10 +56,18 @@ func needs(cmd *protocol.Command, into []Resource) []Resource {
 	case protocol.ConsumerSendMsgBack:
 		group(fieldGroup)
 	case protocol.PullMessage, protocol.LitePullMessage, protocol.UpdateConsumerOffset,
-		protocol.PopMessage, protocol.AckMessage, protocol.PeekMessage, protocol.ChangeMessageInvisibleTime, protocol.Notification,
-		protocol.PollingInfo:
+		protocol.PopMessage, protocol.PeekMessage, protocol.Notification, protocol.PollingInfo:
 		topic(fieldTopic, Sub)
 		group(fieldConsumer)
+	case protocol.AckMessage, protocol.ChangeMessageInvisibleTime:
+		group(fieldConsumer)
+		name, _ := cmd.Field(fieldTopic)
+		consumer, _ := cmd.Field(fieldConsumer)
+		// A message that has come again is acknowledged in the retry topic of group and topic, which is no group's of its own.
+		if origin, ok := strings.CutPrefix(name, retryPrefix+consumer+"_"); ok {
+			name = origin
+		}
+		into = append(into, TopicResource(name, Sub))
 	case protocol.QueryMessage:
 		topic(fieldTopic, Sub)
 	case protocol.UnregisterClient, protocol.GetConsumerListByGroup:
