@@ -275,6 +275,7 @@ func TestNoSpaceAndBack(t *testing.T) {
 func TestRelease(t *testing.T) {
 	c := newClock()
 	s, _ := openAged(t, c)
+	defer closeStore(t, s)
 	starts := s.log.FileStarts()
 	var asked []int64
 	free := int64(0)
@@ -309,6 +310,7 @@ func TestRelease(t *testing.T) {
 func TestPutAgain(t *testing.T) {
 	c := newClock()
 	s, d := openAged(t, c)
+	defer closeStore(t, s)
 	d.used.Store(950)
 	if _, err := s.checkDisk(); err != nil {
 		t.Fatal(err)
