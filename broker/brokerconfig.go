@@ -29,7 +29,7 @@ var startKeys = []string{
 	"haListenPort", "storePathRootDir", "storePathCommitLog", "storePathDLedgerCommitLog", "readOnlyCommitLogStorePaths",
 	"mappedFileSizeCommitLog", "mappedFileSizeConsumeQueue", "maxHashSlotNum", "maxIndexNum", "enableConsumeQueueExt",
 	"mappedFileSizeConsumeQueueExt", "enableLmq", "enableMultiDispatch", "expectConsumerNumUseFilter", "maxErrorRateOfBloomFilter",
-	"flushDiskType", "messageDelayLevel", "messageIndexEnable", "traceTopicEnable", "msgTraceTopicName",
+	"flushDiskType", "messageDelayLevel", "traceTopicEnable", "msgTraceTopicName",
 	"flushConsumerOffsetInterval", "flushDelayOffsetInterval", "frameMaxLength", "configBlackList", "rocketmqHome", "aclEnable", "aclPlainFile",
 
 	"defaultTopicQueueNums", "clusterTopicEnable", "brokerTopicEnable",

@@ -96,9 +96,9 @@ func brokerConfig(t *testing.T, k kit) {
 	}
 
 	// What the official broker reads each time counts at once.
-	send := func(topic string) *wire.Frame {
+	send := func(topic string, properties ...string) *wire.Frame {
 		return ask(t, k.b.Addr, wire.Request(310, "a", "PG", "b", topic, "c", "TBW102", "d", "4", "e", "0", "f", "0", "g", "1700000000000",
-			"h", "0", "i", "", "j", "0", "k", "false", "l", "0", "m", "false").WithBody([]byte("x")))
+			"h", "0", "i", strings.Join(properties, ""), "j", "0", "k", "false", "l", "0", "m", "false").WithBody([]byte("x")))
 	}
 	expect := func(topic string, code int) {
 		t.Helper()
@@ -132,6 +132,40 @@ func brokerConfig(t *testing.T, k kit) {
 	expect("AdminOrder", 1)
 	update("startAcceptSendRequestTimeStamp", "0")
 	expect("AdminOrder", 0)
+
+	// Messages are indexed, or not, as it is when they are dispatched.
+	keyed := func(key string) *wire.Frame { return send("AdminOrder", "KEYS\x01"+key+"\x02") }
+	found := func(key string) int {
+		t.Helper()
+		return ask(t, k.b.Addr, wire.Request(12, "topic", "AdminOrder", "key", key, "maxNum", "4", "beginTimestamp", "0",
+			"endTimestamp", strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10))).Code
+	}
+	dispatched := func(sent *wire.Frame) {
+		t.Helper()
+		offset, err := strconv.Atoi(sent.Ext["queueOffset"])
+		for end := time.Now().Add(20 * time.Second); err == nil; {
+			max := ask(t, k.b.Addr, wire.Request(30, "topic", "AdminOrder", "queueId", "0")).Ext["offset"]
+			if n, _ := strconv.Atoi(max); n > offset {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("offset %d is not dispatched: %s", offset, max)
+			}
+		}
+		t.Fatalf("sent: code %d, %q", sent.Code, sent.Remark)
+	}
+	update("messageIndexEnable", "false")
+	dispatched(keyed("unindexed"))
+	update("messageIndexEnable", "true")
+	dispatched(keyed("indexed"))
+	for end := time.Now().Add(20 * time.Second); found("indexed") != 0; {
+		if time.Now().After(end) {
+			t.Fatalf("a message sent with messageIndexEnable=true is not found: code %d", found("indexed"))
+		}
+	}
+	if code := found("unindexed"); code != 22 {
+		t.Errorf("a message sent with messageIndexEnable=false: code %d, want 22", code)
+	}
 }
 
 // namesrvConfig leaves orderMessageEnable as it was.
