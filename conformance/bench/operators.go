@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"rocketd/conformance/wire"
 )
 
@@ -19,6 +21,7 @@ const (
 	groupMembers = 10               // clients of a group
 	adminLoops   = 20
 	adminPeriod  = time.Second // of a loop; a shell that starts mqadmin again and again is slower
+	adminTurns   = 4           // of sends with and without the loops
 )
 
 // operatorMetrics are the lines of these measures.
@@ -206,55 +209,69 @@ func (in *instance) measureRoutes(ctx context.Context, s settings, note func(str
 
 // measureAdminLoops sees what twenty loops of statsAll and topicList do to sends. Each begins a pass once a second; on
 // a machine that the load shares, loops without a pause would measure how the processors are shared and nothing else.
+// Sends with and without them take turns: what else the machine does changes by the second, and must meet both.
 func (in *instance) measureAdminLoops(ctx context.Context, s settings, note func(string, float64)) error {
 	if err := in.createTopic("hotsend", 4); err != nil {
 		return err
 	}
-	sends := func(duration time.Duration) (float64, error) {
-		o, err := in.send(ctx, sendLoad{topic: "hotsend", queues: 4, connections: 2, inFlight: 1, body: 128, duration: duration, most: 400_000})
-		return o.latency(99), err
+	sends := func(duration time.Duration) (outcome, error) {
+		return in.send(ctx, sendLoad{topic: "hotsend", queues: 4, connections: 2, inFlight: 1, body: 128, duration: duration, most: 400_000})
 	}
 	if _, err := sends(s.warm / 4); err != nil {
 		return err
 	}
-	alone, err := sends(s.phase)
-	if err != nil {
-		return err
+	alone, beside := newHistogram(), newHistogram()
+	var requests atomic.Int64
+	var took time.Duration
+	for range adminTurns {
+		o, err := sends(s.phase / adminTurns)
+		if err != nil {
+			return err
+		}
+		alone.Merge(o.latencies)
+		stop := in.adminLoops(ctx, &requests)
+		begin := time.Now()
+		o, err = sends(s.phase / adminTurns)
+		took += time.Since(begin)
+		if err := errors.Join(err, stop()); err != nil {
+			return err
+		}
+		beside.Merge(o.latencies)
 	}
-	loopCtx, stop := context.WithCancel(ctx)
-	defer stop()
-	var (
-		wg       sync.WaitGroup
-		requests atomic.Int64
-		errs     [adminLoops]error
-	)
+	p99 := func(h *hdrhistogram.Histogram) float64 { return outcome{latencies: h}.latency(99) }
+	note("20 admin loops: p99 of sends, alone", p99(alone))
+	note("20 admin loops: p99 of sends, beside them", p99(beside))
+	note("20 admin loops: p99 of sends, beside/alone", p99(beside)/p99(alone))
+	note("20 admin loops: their requests", float64(requests.Load())/took.Seconds())
+	return nil
+}
+
+// adminLoops starts the loops, spread over a period, and counts their requests. What it returns ends them.
+func (in *instance) adminLoops(ctx context.Context, requests *atomic.Int64) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	var errs [adminLoops]error
 	begin := time.Now()
 	for i := range errs {
 		wg.Go(func() {
-			for pass := 0; loopCtx.Err() == nil && errs[i] == nil; pass++ {
+			for pass := 0; ctx.Err() == nil && errs[i] == nil; pass++ {
 				due := begin.Add(time.Duration(pass)*adminPeriod + time.Duration(i)*adminPeriod/adminLoops)
 				if wait := time.Until(due); wait > 0 {
 					select {
-					case <-loopCtx.Done():
+					case <-ctx.Done():
 						return
 					case <-time.After(wait):
 					}
 				}
-				errs[i] = in.adminPass(&requests)
+				errs[i] = in.adminPass(requests)
 			}
 		})
 	}
-	beside, err := sends(s.phase)
-	stop()
-	wg.Wait()
-	if err := errors.Join(append(errs[:], err)...); err != nil {
-		return err
+	return func() error {
+		cancel()
+		wg.Wait()
+		return errors.Join(errs[:]...)
 	}
-	note("20 admin loops: p99 of sends, alone", alone)
-	note("20 admin loops: p99 of sends, beside them", beside)
-	note("20 admin loops: p99 of sends, beside/alone", beside/alone)
-	note("20 admin loops: their requests", float64(requests.Load())/time.Since(begin).Seconds())
-	return nil
 }
 
 // adminPass is what mqadmin's topicList and statsAll ask.
