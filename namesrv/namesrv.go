@@ -45,7 +45,7 @@ type Server struct {
 	kv     *kvTable
 	remote *remoting.Server
 
-	tls    *remoting.TLS // certificates
+	tls *remoting.TLS // certificates
 
 	kvFile *compat.Saver // writes kvConfigPath; from Start on
 
