@@ -119,6 +119,11 @@ func (c *Config) bind(p *compat.Properties, add bool) error {
 	return err
 }
 
+// isExtra tells whether a key is one of the file's that nobody knows.
+func (c *Config) isExtra(key string) bool {
+	return slices.ContainsFunc(c.extra, func(kv compat.KeyValue) bool { return kv.Key == key })
+}
+
 // Validate says what in the configuration is not served. To ignore such a setting would be unsafe.
 func (c *Config) Validate() error {
 	if c.ClusterTest {

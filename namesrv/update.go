@@ -67,7 +67,8 @@ func (s *Server) change(p *compat.Properties, by string, write func(path string,
 		case !known[kv.Key]:
 			ignored = append(ignored, kv.Key)
 			continue
-		case !slices.Contains(liveKeys, kv.Key) && !slices.Contains(withoutEffect, kv.Key):
+		case next.isExtra(kv.Key), slices.Contains(liveKeys, kv.Key), slices.Contains(withoutEffect, kv.Key):
+		default:
 			later = append(later, kv.Key)
 		}
 		changed = append(changed, kv)
@@ -76,6 +77,9 @@ func (s *Server) change(p *compat.Properties, by string, write func(path string,
 		if err := write(old.ConfigStorePath, changed); err != nil {
 			return fmt.Errorf("its file could not be written: %w", err)
 		}
+	}
+	for _, kv := range compat.OddBooleans(p, &next) {
+		s.log.Warn("a boolean that is neither true nor false; it is taken for false, as the official name server does", "key", kv.Key, "value", kv.Value)
 	}
 	s.config.Store(&next)
 	s.log.Info("configuration updated", "changed", changed, "needARestart", later, "ignored", ignored, "by", by)

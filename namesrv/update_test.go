@@ -1,14 +1,48 @@
 package namesrv
 
 import (
+	"bytes"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/remoting/remotingtest"
 )
+
+// The log of an update names what counts later, which unknown keys never do, and booleans that are none.
+func TestUpdateLog(t *testing.T) {
+	dir := t.TempDir()
+	conf := filepath.Join(dir, "ns.conf")
+	if err := os.WriteFile(conf, []byte("someKey=1\nkvConfigPath="+dir+"/kvConfig.json\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := ReadConfig(conf, testConfig(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	s, err := New(cfg, slog.New(slog.NewTextHandler(&log, nil)), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := compat.ParseProperties([]byte("someKey=2\nmaxConnections=99\norderMessageEnable=yes\nserverWorkerThreads=9\nnobody=1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.change(p, "test", writeConfig); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"needARestart=[maxConnections]", "ignored=[nobody]", "level=WARN", "key=orderMessageEnable value=yes"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no %q in %s", want, log.String())
+		}
+	}
+}
 
 // TestUpdates: a bad value is refused by name and changes nothing; a good one leaves the file's comments and order.
 func TestUpdates(t *testing.T) {
