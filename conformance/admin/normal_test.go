@@ -167,7 +167,7 @@ func filter(lines []string, name string, args []string) ([]string, error) {
 }
 
 // ownKeys are rocketd's own limits and addresses, which an operator wants to see where the others are.
-var ownKeys = strings.Fields(`bindAddress configBlackList diskMinFreeBytes frameMaxLength maxConnections pendingRequestsBusy pendingRequestsClose
+var ownKeys = strings.Fields(`aclPlainFile bindAddress configBlackList diskMinFreeBytes frameMaxLength maxConnections pendingRequestsBusy pendingRequestsClose
 	queuedBytesBusy queuedBytesClose recallMessageEnable timerFlushIntervalMs timerMaxDelaySec timerWheelEnable tlsHandshakeTimeoutMillis maxTlsHandshakes unreadBytesBusy unreadBytesClose`)
 
 // sortBlocks puts the parts of each list of a printed route in order: lines from "{" to "}" between "[" and "]".
