@@ -17,7 +17,7 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 /**
  * Runs the cases side by side in one JVM. Arguments are {@code key=value}: namesrv (host:port), brokers
  * (name=host:port,...), prefix (of topics and groups, so that runs against one server do not meet), only and
- * skip (regular expressions on case names), parallel.
+ * skip (regular expressions on case names), parallel, accessKey and secretKey (of the administrator).
  *
  * <p>Prints one tab-separated line a case: {@code CASE name ok|failed millis reason}; before it, what a failed
  * case threw, line by line as {@code LOG name text}. {@code ASK stop|kill|start broker-name} asks the parent to do so with a broker; it answers with a line on
@@ -68,12 +68,15 @@ public final class Main {
         ToolCases.register();
         TopicCases.register();
         RestartCases.register();
+        AclCases.register();
 
         Pattern only = Pattern.compile(opt.getOrDefault("only", ".*"));
         Pattern skip = Pattern.compile(opt.getOrDefault("skip", "(?!)"));
         CASES.keySet().removeIf(n -> !only.matcher(n).matches() || skip.matcher(n).matches());
 
-        DefaultMQAdminExt admin = new DefaultMQAdminExt(15000);
+        String accessKey = opt.get("accessKey");
+        DefaultMQAdminExt admin = accessKey == null ? new DefaultMQAdminExt(15000)
+            : new DefaultMQAdminExt(AclCases.signedBy(accessKey, opt.get("secretKey")), 15000);
         admin.setNamesrvAddr(opt.get("namesrv"));
         admin.setInstanceName(opt.get("prefix") + "-admin");
         admin.start();
