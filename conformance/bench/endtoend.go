@@ -86,6 +86,7 @@ type steadyLoad struct {
 	rate     int // a second
 	duration time.Duration
 	level    int             // delay level; 0: none
+	timer    time.Duration   // until a time of its own; 0: none
 	due      time.Duration   // how long a message is held back; what comes after counts
 	enough   <-chan struct{} // ends the load early; nil: does not
 }
@@ -96,7 +97,7 @@ func (in *instance) steady(ctx context.Context, load steadyLoad, epoch time.Time
 	queues, rate, duration := load.queues, load.rate, load.duration
 	var templates []*template
 	for q := range queues {
-		t, err := newTemplate(delayed(sendRequest(load.topic, q, 128), load.level))
+		t, err := newTemplate(timed(delayed(sendRequest(load.topic, q, 128), load.level), load.timer))
 		if err != nil {
 			return 0, err
 		}

@@ -38,6 +38,14 @@ func delayed(f *wire.Frame, level int) *wire.Frame {
 	return f.Set("i", wire.Properties("UNIQ_KEY", markedKey, "WAIT", "true", "TAGS", "TagA", "DELAY", strconv.Itoa(level)))
 }
 
+// timed has a message wait for a time; 0: it does not.
+func timed(f *wire.Frame, after time.Duration) *wire.Frame {
+	if after == 0 {
+		return f
+	}
+	return f.Set("i", wire.Properties("UNIQ_KEY", markedKey, "WAIT", "true", "TAGS", "TagA", "TIMER_DELAY_MS", strconv.FormatInt(after.Milliseconds(), 10)))
+}
+
 // batchRequest is a batch of n bodies.
 func batchRequest(topic string, queueId, n, body int) *wire.Frame {
 	f := sendRequest(topic, queueId, 0).Set("m", "true").Set("i", wire.Properties("WAIT", "true"))

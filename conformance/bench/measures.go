@@ -79,7 +79,7 @@ var metrics = append([]metric{
 	{"cold reader: p99 end to end, beside it", "ms", none, 3},
 	{"cold reader: p99 end to end, beside/alone", "", ownAtMost(1.5), 2},
 	{"cold reader: its own throughput", "MiB/s", none, 0},
-}, append(popMetrics, operatorMetrics...)...)
+}, append(append(popMetrics, timerMetrics...), operatorMetrics...)...)
 
 const mib = 1 << 20
 
@@ -129,6 +129,7 @@ func groups(client string) []group {
 			{"cold reader", (*instance).measureColdReader},
 		}},
 		popGroup(),
+		timerGroup(),
 		operators(),
 	}
 }

@@ -21,7 +21,8 @@ type sendLoad struct {
 	body        int
 	batch       int // messages in a request; 0 = no batch
 	duration    time.Duration
-	most        int64 // messages
+	most        int64         // messages
+	timer       time.Duration // how long each waits; 0: it does not
 }
 
 // sender is one connection of a load.
@@ -73,7 +74,7 @@ func (in *instance) send(ctx context.Context, load sendLoad) (outcome, error) {
 }
 
 func newSender(addr string, load *sendLoad, n int) (*sender, error) {
-	f := sendRequest(load.topic, n%load.queues, load.body)
+	f := timed(sendRequest(load.topic, n%load.queues, load.body), load.timer)
 	if load.batch > 0 {
 		f = batchRequest(load.topic, n%load.queues, load.batch, load.body)
 	}
