@@ -8,6 +8,7 @@ import (
 
 	"rocketd/protocol"
 	"rocketd/remoting"
+	"rocketd/remoting/certtest"
 	"rocketd/remoting/remotingtest"
 )
 
@@ -42,7 +43,7 @@ func TestTLSSettings(t *testing.T) {
 // TestTLSBroker: both ports of an enforcing broker speak TLS alone, it dials its name server with TLS, its keys
 // can't be changed from outside, and SIGHUP loads new certificates.
 func TestTLSBroker(t *testing.T) {
-	a := remotingtest.NewAuthority(t)
+	a := certtest.NewAuthority(t)
 	id := a.Issue("broker")
 	file := filepath.Join(t.TempDir(), "tls.properties")
 	text := "tls.test.mode.enable=false\ntls.server.certPath=" + id.CertPath + "\ntls.server.keyPath=" + id.KeyPath +

@@ -11,11 +11,12 @@ import (
 
 	"rocketd/protocol"
 	"rocketd/remoting"
+	"rocketd/remoting/certtest"
 	"rocketd/remoting/remotingtest"
 )
 
 // identitySettings are the settings of a server that shows an identity.
-func identitySettings(t *testing.T, id remotingtest.Identity, more ...string) remoting.TLSConfig {
+func identitySettings(t *testing.T, id certtest.Identity, more ...string) remoting.TLSConfig {
 	t.Helper()
 	return settings(t, append([]string{"tls.test.mode.enable", "false", "tls.server.certPath", id.CertPath, "tls.server.keyPath", id.KeyPath}, more...)...)
 }
@@ -41,7 +42,7 @@ func served(t *testing.T, s *remoting.Server, pair *tls.Certificate) bool {
 // TestClientCertificates: which of no certificate, one of the trusted authority and one of another are let in. The
 // official server: SslHandler's ClientAuth, and a trust manager that takes all unless tls.server.authClient is set.
 func TestClientCertificates(t *testing.T) {
-	trusted, other := remotingtest.NewAuthority(t), remotingtest.NewAuthority(t)
+	trusted, other := certtest.NewAuthority(t), certtest.NewAuthority(t)
 	id, mine, foreign := trusted.Issue("server"), trusted.Issue("client"), other.Issue("client")
 	for _, test := range []struct {
 		need, auth           string
@@ -67,7 +68,7 @@ func TestClientCertificates(t *testing.T) {
 
 // TestTLSClient: our client with each other's certificates, and towards servers that it may not trust.
 func TestTLSClient(t *testing.T) {
-	trusted, other := remotingtest.NewAuthority(t), remotingtest.NewAuthority(t)
+	trusted, other := certtest.NewAuthority(t), certtest.NewAuthority(t)
 	id, mine, foreign := trusted.Issue("server"), trusted.Issue("client"), other.Issue("client")
 	mutual := identitySettings(t, id, "tls.server.need.client.auth", "require", "tls.server.authClient", "true", "tls.server.trustCertPath", trusted.CertPath)
 	plain := settings(t, "tls.server.mode", "disabled")
@@ -107,7 +108,7 @@ func TestTLSClient(t *testing.T) {
 
 // TestReloadCertificates: changed files are loaded, a pair that does not fit is not, and open connections go on.
 func TestReloadCertificates(t *testing.T) {
-	a := remotingtest.NewAuthority(t)
+	a := certtest.NewAuthority(t)
 	id := a.Issue("before")
 	secure := newTLS(t, identitySettings(t, id, "tls.server.need.client.auth", "require", "tls.server.authClient", "true", "tls.server.trustCertPath", a.CertPath))
 	s := startTLS(t, secure, nil, nil)
@@ -126,7 +127,7 @@ func TestReloadCertificates(t *testing.T) {
 	replace(t, next.KeyPath, id.KeyPath)
 	remotingtest.Eventually(t, "the files are seen", func() bool { return certName(t, s, a.Pool()) == "after" })
 
-	other := remotingtest.NewAuthority(t)
+	other := certtest.NewAuthority(t)
 	foreign := other.Issue("client")
 	if !served(t, s, &client.Pair) || served(t, s, &foreign.Pair) {
 		t.Error("trusts other clients than before")
@@ -157,7 +158,7 @@ func replace(t *testing.T, from, to string) {
 func TestEncryptedKey(t *testing.T) {
 	const cert, key = "testdata/encrypted.pem", "testdata/encrypted.key"
 	load := func(key, password string) error {
-		_, err := remoting.NewTLS(identitySettings(t, remotingtest.Identity{CertPath: cert, KeyPath: key}, "tls.server.mode", "enforcing", "tls.server.keyPassword", password), remotingtest.Log(t))
+		_, err := remoting.NewTLS(identitySettings(t, certtest.Identity{CertPath: cert, KeyPath: key}, "tls.server.mode", "enforcing", "tls.server.keyPassword", password), remotingtest.Log(t))
 		return err
 	}
 	if err := load(key, "secret"); err != nil {
@@ -175,7 +176,7 @@ func TestEncryptedKey(t *testing.T) {
 
 // TestTLSSettings: the properties file goes before everything but mode and tls.enable; words that mean nothing are refused.
 func TestTLSSettings(t *testing.T) {
-	a := remotingtest.NewAuthority(t)
+	a := certtest.NewAuthority(t)
 	id := a.Issue("from the file")
 	file := filepath.Join(t.TempDir(), "tls.properties")
 	text := "tls.test.mode.enable=false\ntls.server.mode=disabled\ntls.server.certPath=" + id.CertPath + "\ntls.server.keyPath=" + id.KeyPath + "\n"

@@ -50,9 +50,9 @@ func (t *Target) newNameServer(name string, conf map[string]string) (*NameServer
 	if err := writeProperties(file, all); err != nil {
 		return nil, err
 	}
-	p := &process{name: name, dir: dir, kind: t.Kind, role: "namesrv", args: []string{"-c", file}}
+	p := &process{name: name, dir: dir, kind: t.Kind, role: "namesrv", args: []string{"-c", file}, properties: t.properties}
 	n := &NameServer{Addr: "127.0.0.1:" + port, process: p}
-	p.ready = func() error { return answersFrames(n.Addr) }
+	p.ready = func() error { return answersFrames(n.Addr, t.secure) }
 	return n, nil
 }
 
@@ -118,18 +118,18 @@ func (t *Target) newBroker(id string, o BrokerOptions) (*Broker, error) {
 	}
 	p := &process{
 		name: id, dir: dir, kind: kind, role: "broker",
-		args: []string{"-c", file, "-n", t.Namesrv}, jvm: o.JVM,
+		args: []string{"-c", file, "-n", t.Namesrv}, jvm: o.JVM, properties: t.properties,
 	}
 	b := &Broker{Name: o.Name, Cluster: o.Cluster, Addr: "127.0.0.1:" + port, StoreDir: store, ConfFile: file, ACLFile: acl, process: p, conf: all}
 	p.ready = func() error {
-		if err := answersFrames(b.Addr); err != nil {
+		if err := answersFrames(b.Addr, t.secure); err != nil {
 			return err
 		}
 		for _, n := range t.NameServers {
 			if !n.running() {
 				continue
 			}
-			if err := routed(n.Addr, b.Name, b.conf["brokerIP1"], port); err != nil {
+			if err := routed(n.Addr, t.secure, b.Name, b.conf["brokerIP1"], port); err != nil {
 				return err
 			}
 		}

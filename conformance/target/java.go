@@ -247,9 +247,15 @@ func Run(cmd *exec.Cmd) error {
 // a JVM start of one to two seconds: for many subcommands see conformance/admin.
 func (t *Target) Mqadmin(tb testing.TB, args ...string) (stdout string, err error) {
 	tb.Helper()
+	return t.MqadminWith(tb, nil, args...)
+}
+
+// MqadminWith is Mqadmin with flags for the JVM.
+func (t *Target) MqadminWith(tb testing.TB, jvm []string, args ...string) (stdout string, err error) {
+	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	cmd, err := Java(ctx, Client4, filepath.Join(t.dir, "mqadmin"), nil, "org.apache.rocketmq.tools.command.MQAdminStartup",
+	cmd, err := Java(ctx, Client4, filepath.Join(t.dir, "mqadmin"), jvm, "org.apache.rocketmq.tools.command.MQAdminStartup",
 		append(args, "-n", t.Namesrv)...)
 	if err != nil {
 		tb.Fatalf("mqadmin: %v", err)

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -21,15 +22,15 @@ const (
 )
 
 // answersFrames succeeds when the server at addr answers a request, whatever it answers.
-func answersFrames(addr string) error {
-	_, _, err := askRoute(addr, "TBW102")
+func answersFrames(addr string, secure *tls.Config) error {
+	_, _, err := askRoute(addr, secure, "TBW102")
 	return err
 }
 
 // routed succeeds when the name server's route of the broker's own topic (named after it) holds its address. Around an
 // IPv6 address the official broker puts no brackets, and rocketd does: both can be read by Java, only one by Go.
-func routed(namesrv, brokerName, host, port string) error {
-	code, body, err := askRoute(namesrv, brokerName)
+func routed(namesrv string, secure *tls.Config, brokerName, host, port string) error {
+	code, body, err := askRoute(namesrv, secure, brokerName)
 	if err != nil {
 		return fmt.Errorf("name server %s: %w", namesrv, err)
 	}
@@ -40,10 +41,13 @@ func routed(namesrv, brokerName, host, port string) error {
 }
 
 // askRoute sends one GET_ROUTEINFO_BY_TOPIC and returns the answer's code and body.
-func askRoute(addr, topic string) (code int, body string, err error) {
+func askRoute(addr string, secure *tls.Config, topic string) (code int, body string, err error) {
 	c, err := net.DialTimeout("tcp", addr, probeDeadline)
 	if err != nil {
 		return 0, "", err
+	}
+	if secure != nil {
+		c = tls.Client(c, secure)
 	}
 	defer c.Close()
 	if err := c.SetDeadline(time.Now().Add(probeDeadline)); err != nil {

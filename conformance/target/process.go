@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,12 +27,13 @@ const (
 // process is one server process, which can be started more than once with the same configuration. Its methods
 // are for one goroutine at a time.
 type process struct {
-	name, dir string
-	kind      Kind
-	role      string // "namesrv" or "broker"
-	args      []string
-	jvm       []string     // more flags for a JVM
-	ready     func() error // nil when the server serves
+	name, dir  string
+	kind       Kind
+	role       string // "namesrv" or "broker"
+	args       []string
+	jvm        []string     // more flags for a JVM
+	properties []string     // -D… for either kind
+	ready      func() error // nil when the server serves
 
 	cmd    *exec.Cmd
 	exited chan struct{} // closed after Wait; waitErr is set before
@@ -97,9 +99,9 @@ func (p *process) launch() error {
 	var cmd *exec.Cmd
 	var err error
 	if p.kind.official() {
-		cmd, err = officialCommand(p.kind, p.role, p.dir, p.jvm, p.args)
+		cmd, err = officialCommand(p.kind, p.role, p.dir, append(slices.Clone(p.jvm), p.properties...), p.args)
 	} else {
-		cmd, err = rocketdCommand(p.role, p.args)
+		cmd, err = rocketdCommand(p.role, append(slices.Clone(p.args), p.properties...))
 	}
 	if err != nil {
 		return err
@@ -111,7 +113,7 @@ func (p *process) launch() error {
 	defer log.Close()
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, log, log
 	// Nothing of the developer's own set-up may leak in: no store in $HOME, no name server of the shell.
-	cmd.Env = append(withoutEnv(os.Environ(), "NAMESRV_ADDR", "ROCKETMQ_HOME", "HOME", "JAVA_TOOL_OPTIONS"),
+	cmd.Env = append(withoutEnv(os.Environ(), "NAMESRV_ADDR", "ROCKETMQ_HOME", "HOME", "JAVA_TOOL_OPTIONS", "JAVA_OPT", "JAVA_OPT_EXT"),
 		"HOME="+p.dir, "ROCKETMQ_HOME="+p.dir)
 	cmd.SysProcAttr = processAttr()
 	if err := spawn(cmd); err != nil {

@@ -12,6 +12,7 @@
 package target
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -65,6 +66,10 @@ type Options struct {
 	NameServers int
 	// NamesrvConf holds keys of the name servers' properties file.
 	NamesrvConf map[string]string
+	// Properties are settings of TLS that every server gets, like "-Dtls.server.mode=enforcing".
+	Properties []string
+	// Secure is how the servers are asked whether they serve; nil = without TLS.
+	Secure *tls.Config
 }
 
 // BrokerOptions describe one broker.
@@ -96,6 +101,9 @@ type Target struct {
 
 	dir   string
 	ports []*portBlock
+
+	properties []string
+	secure     *tls.Config
 }
 
 // Start starts a cluster and returns when every broker is routed by every name server. It is stopped when the
@@ -129,7 +137,7 @@ func StartMain(o Options) (_ *Target, err error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{Kind: kind, dir: dir}
+	t := &Target{Kind: kind, dir: dir, properties: o.Properties, secure: o.Secure}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%w\n%s", err, t.LogTails(40))

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -32,10 +33,24 @@ func Dial(addr string, onServer func(*Frame) *Frame) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	return of(sock, onServer), nil
+}
+
+// DialTLS connects with TLS and shakes hands.
+func DialTLS(addr string, secure *tls.Config) (*Conn, error) {
+	sock, err := tls.DialWithDialer(&net.Dialer{Timeout: 10 * time.Second}, "tcp", addr, secure)
+	if err != nil {
+		return nil, err
+	}
+	return of(sock, nil), nil
+}
+
+// of speaks over a connection.
+func of(sock net.Conn, onServer func(*Frame) *Frame) *Conn {
 	c := &Conn{sock: sock, onServer: onServer, closed: make(chan struct{})}
 	c.mu.answers = map[int32]chan *Frame{}
 	go c.read()
-	return c, nil
+	return c
 }
 
 // Close closes the connection from this side.

@@ -1,4 +1,5 @@
-package remotingtest
+// Package certtest makes certificates for tests of TLS.
+package certtest
 
 import (
 	"crypto/ecdsa"
@@ -23,7 +24,8 @@ type Authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 
-	CertPath string // its own certificate, PEM
+	CertPath    string // its own certificate, PEM
+	NothingPath string // a tls.config.file that says nothing: the machine's own is no matter of a test
 }
 
 // Identity is a certificate with its key, in files.
@@ -45,6 +47,10 @@ func NewAuthority(tb testing.TB) *Authority {
 	a.cert = a.sign(template, template, a.key)
 	a.CertPath = filepath.Join(a.dir, "ca.pem")
 	write(tb, a.CertPath, "CERTIFICATE", a.cert.Raw)
+	a.NothingPath = filepath.Join(a.dir, "nothing.properties")
+	if err := os.WriteFile(a.NothingPath, nil, 0o600); err != nil {
+		tb.Fatal(err)
+	}
 	return a
 }
 
@@ -105,4 +111,9 @@ func write(tb testing.TB, path, kind string, der []byte) {
 	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// Client is a client's configuration that trusts the authority alone, and shows an identity.
+func (a *Authority) Client(id Identity) *tls.Config {
+	return &tls.Config{RootCAs: a.Pool(), Certificates: []tls.Certificate{id.Pair}}
 }
