@@ -108,6 +108,18 @@ func TestStoreDump(t *testing.T) {
 	}
 }
 
+// A dump that ends because of the default limit says so.
+func TestStoreDumpTellsTheLimit(t *testing.T) {
+	dir := officialStore(t, "clean") // with 282 records
+	for want, args := range map[string][]string{
+		"rocketd: this ends after 100; --limit N prints more\n": {dir}, "": {dir, "--limit", "100"},
+	} {
+		if code, _, errs := invoke(append([]string{"rocketd", "store", "dump"}, args...)...); code != exitOK || errs != want {
+			t.Errorf("%v: %d %q, want %q", args, code, errs, want)
+		}
+	}
+}
+
 // The exit codes: 0 nothing is wrong, 1 there are findings, 2 it can't be read.
 func TestStoreVerifyAndRepair(t *testing.T) {
 	dir := officialStore(t, "clean")

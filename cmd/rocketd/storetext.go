@@ -166,10 +166,17 @@ func (s *storeCommand) dump() error {
 	if err != nil {
 		return err
 	}
+	printed := int64(0)
+	defer func() {
+		if printed == q.Limit && !s.c.IsSet("limit") {
+			fmt.Fprintf(s.p.stderr, "rocketd: this ends after %d; --limit N prints more\n", printed)
+		}
+	}()
 	lines := json.NewEncoder(s.p.stdout)
 	lines.SetEscapeHTML(false)
 	put := func(v any, text func() string) error {
 		s.bar.clear()
+		printed++
 		if s.json {
 			return lines.Encode(v)
 		}
