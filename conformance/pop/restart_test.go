@@ -3,7 +3,11 @@
 package pop
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +84,15 @@ func TestRestartOrderly(t *testing.T) {
 	s.want(s.about(200051, got[0]), 0)
 	if err := b.Stop(); err != nil {
 		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(b.StoreDir, "config", "consumerOrderInfo.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := strings.Fields(got[0].handle)
+	want := regexp.MustCompile(`"` + s.topic + "@" + s.group + `":\{0:\{"cm":1,"i":300000,"l":\d+,"o":\[0,1\],"popTime":` + h[1] + `\}\}`)
+	if plain := strings.Join(strings.Fields(string(text)), ""); !want.MatchString(plain) {
+		t.Errorf("consumerOrderInfo.json: %s, want %s", plain, want)
 	}
 	if err := b.Start(); err != nil {
 		t.Fatal(err)

@@ -57,6 +57,7 @@ type session struct {
 	*wire.Conn
 	topic, group string
 	broker       *target.Broker
+	sent         map[int]int // messages of each queue
 }
 
 // open connects and creates a topic of queues queues, and a group.
@@ -67,7 +68,7 @@ func open(t *testing.T, name string, queues int) *session {
 
 func openAt(t *testing.T, b *target.Broker, name string, queues int) *session {
 	t.Helper()
-	s := &session{T: t, topic: "Pop" + name, group: "PopGroup" + name, broker: b}
+	s := &session{T: t, topic: "Pop" + name, group: "PopGroup" + name, broker: b, sent: map[int]int{}}
 	s.connect()
 	n := strconv.Itoa(queues)
 	s.want(wire.Request(17, "topic", s.topic, "defaultTopic", "TBW102", "readQueueNums", n, "writeQueueNums", n, "perm", "6",
@@ -110,7 +111,7 @@ func (s *session) want(f *wire.Frame, code int) *wire.Frame {
 	return a
 }
 
-// send stores messages of a queue, their bodies as given.
+// send stores messages of a queue, their bodies as given, and waits until they can be read.
 func (s *session) send(queueId int, tag string, bodies ...string) {
 	s.Helper()
 	for _, body := range bodies {
@@ -120,6 +121,16 @@ func (s *session) send(queueId int, tag string, bodies ...string) {
 		}
 		s.want(wire.Request(310, "a", "PG", "b", s.topic, "c", "TBW102", "d", "4", "e", strconv.Itoa(queueId), "f", "0",
 			"g", strconv.FormatInt(time.Now().UnixMilli(), 10), "h", "7", "i", wire.Properties(properties...), "j", "0", "k", "false", "m", "false").WithBody([]byte(body)), 0)
+		s.sent[queueId]++
+	}
+	for deadline := time.Now().Add(patience); ; {
+		a := s.want(wire.Request(30, "topic", s.topic, "queueId", strconv.Itoa(queueId)), 0)
+		if n, err := strconv.Atoi(a.Ext["offset"]); err == nil && n >= s.sent[queueId] {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("queue %d ends at %s after %d messages", queueId, a.Ext["offset"], s.sent[queueId])
+		}
 	}
 }
 
