@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -46,6 +47,7 @@ type Config struct {
 
 	extra []compat.KeyValue // keys of the file that have no field, in key order
 	odd   []compat.KeyValue // booleans of the file that are neither true nor false
+	read  bool              // the file of updates is read at the start
 }
 
 // DefaultConfig returns the official defaults for a name server whose files lie in the folder namesrv of home:
@@ -66,6 +68,17 @@ func DefaultConfig(home string) Config {
 	}
 	cfg.ListenPort = 9876
 	return cfg
+}
+
+// ReadUpdates is ReadConfig of what updates have written for a name server without a configuration file: nothing when
+// there has been none. The official name server writes that file and never reads it.
+func ReadUpdates(cfg Config) (Config, error) {
+	read, err := ReadConfig(cfg.ConfigStorePath, cfg)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // what takes the folder's place is told of later
+		cfg.read = true
+		return cfg, nil
+	}
+	return read, err
 }
 
 // ReadConfig reads the properties file at path over cfg; updates will be written to it. Keys without a meaning here are
@@ -97,7 +110,7 @@ func ReadConfig(path string, cfg Config) (Config, error) {
 	if err != nil {
 		return cfg, fmt.Errorf("configuration file %s: %w", path, err)
 	}
-	cfg.ConfigStorePath = path
+	cfg.ConfigStorePath, cfg.read = path, true
 	return cfg, nil
 }
 

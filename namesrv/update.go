@@ -77,6 +77,9 @@ func (s *Server) change(p *compat.Properties, by string, write func(path string,
 		if err := write(old.ConfigStorePath, changed); err != nil {
 			return fmt.Errorf("its file could not be written: %w", err)
 		}
+		if !next.read { // compat: as the official name server
+			s.log.Warn("updates are written to a file that no start reads unless it is given with -c", "file", old.ConfigStorePath)
+		}
 	}
 	for _, kv := range compat.OddBooleans(p, &next) {
 		s.log.Warn("a boolean that is neither true nor false; it is taken for false, as the official name server does", "key", kv.Key, "value", kv.Value)

@@ -42,6 +42,15 @@ func TestUpdateLog(t *testing.T) {
 			t.Errorf("no %q in %s", want, log.String())
 		}
 	}
+	if strings.Contains(log.String(), "unless it is given with -c") {
+		t.Errorf("its file was given: %s", log.String())
+	}
+	if s, err = New(testConfig(dir), slog.New(slog.NewTextHandler(&log, nil)), time.Now); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.change(p, "test", writeConfig); err != nil || !strings.Contains(log.String(), "unless it is given with -c") {
+		t.Errorf("without a file: %v, %s", err, log.String())
+	}
 }
 
 // TestUpdates: a bad value is refused by name and changes nothing; a good one leaves the file's comments and order.

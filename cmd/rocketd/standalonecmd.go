@@ -105,6 +105,9 @@ func standaloneConfigs(c *cli.Context) (ns namesrv.Config, cfg broker.Config, er
 		}
 	}
 	ns = namesrv.DefaultConfig(data)
+	if ns, err = namesrv.ReadUpdates(ns); err != nil {
+		return ns, cfg, err
+	}
 	ns.TLS = cfg.TLS
 	ns.ListenPort, ns.BindAddress, ns.PortHint = c.Int("namesrvPort"), cfg.BindAddress, "--namesrvPort"
 	cfg.PortHint = "--listenPort"
