@@ -8,18 +8,17 @@ import (
 	"rocketd/protocol/body"
 )
 
-// adminCodes are the requests that an account needs the admin role for. The first line is the official list; with it
-// alone every account could make itself an administrator by 50 (compat).
-var adminCodes = map[protocol.RequestCode]bool{
-	protocol.UpdateAndCreateTopic: true, protocol.UpdateBrokerConfig: true, protocol.DeleteTopicInBroker: true,
-	protocol.UpdateAndCreateSubscriptionGroup: true, protocol.DeleteSubscriptionGroup: true,
-
-	protocol.UpdateAndCreateAclConfig: true, protocol.DeleteAclConfig: true, protocol.UpdateGlobalWhiteAddrsConfig: true,
-	protocol.GetBrokerClusterAclConfig: true,
-
-	protocol.InvokeBrokerToResetOffset: true, protocol.CloneGroupOffset: true, protocol.ConsumeMessageDirectly: true,
-	protocol.CleanExpiredConsumeQueue: true, protocol.CleanUnusedTopic: true, protocol.DeleteExpiredCommitLog: true,
-	protocol.ResumeCheckHalfMessage: true, protocol.SetMessageRequestMode: true,
+// AdminOnly tells whether a request needs the admin role. The first line is the official list; with it alone every account
+// could make itself an administrator by 50 (compat).
+func AdminOnly(code protocol.RequestCode) bool {
+	switch code {
+	case protocol.UpdateAndCreateTopic, protocol.UpdateBrokerConfig, protocol.DeleteTopicInBroker, protocol.UpdateAndCreateSubscriptionGroup, protocol.DeleteSubscriptionGroup,
+		protocol.UpdateAndCreateAclConfig, protocol.DeleteAclConfig, protocol.UpdateGlobalWhiteAddrsConfig, protocol.GetBrokerClusterAclConfig,
+		protocol.InvokeBrokerToResetOffset, protocol.CloneGroupOffset, protocol.ConsumeMessageDirectly, protocol.ResumeCheckHalfMessage,
+		protocol.CleanExpiredConsumeQueue, protocol.CleanUnusedTopic, protocol.DeleteExpiredCommitLog, protocol.SetMessageRequestMode:
+		return true
+	}
+	return false
 }
 
 // Fields that name what a request is about.
@@ -110,6 +109,3 @@ func heartbeatNeeds(data []byte, into []Resource) []Resource {
 	}
 	return into
 }
-
-// AdminOnly tells whether a request needs the admin role.
-func AdminOnly(code protocol.RequestCode) bool { return adminCodes[code] }

@@ -78,7 +78,7 @@ func authorize(d *Decision, wanted []Resource) {
 		d.Reason = TraceTopic
 		return
 	}
-	if adminCodes[d.Code] && !a.Admin {
+	if !a.Admin && AdminOnly(d.Code) {
 		d.Reason = NeedsAdmin
 		return
 	}

@@ -56,6 +56,7 @@ func newSigningKey(secret string) signingKey {
 type signer struct {
 	hash   hash.Hash
 	order  []orderedField
+	last   []int32 // places of the fields of the request before, in their order
 	values []byte
 	sum    [sha1.Size]byte
 	text   [signatureSize]byte
@@ -67,10 +68,20 @@ var signers = sync.Pool{New: func() any { return &signer{hash: sha1.New()} }}
 // keptValues is how much room for values a signer keeps.
 const keptValues = 64 << 10
 
-// orderedField is a field with the beginning of its key, which decides nearly every comparison.
+// keptFields is of how many fields an order is kept: the bits of a word.
+const keptFields = 64
+
+// orderedField is a field with the beginning of its key, which decides nearly every comparison, and its place in the
+// request.
 type orderedField struct {
 	begin uint64
+	at    int32
 	*protocol.Field
+}
+
+// compare orders fields with ASCII keys.
+func (f orderedField) compare(g orderedField) int {
+	return cmp.Or(cmp.Compare(f.begin, g.begin), strings.Compare(f.Key, g.Key), cmp.Compare(f.at, g.at))
 }
 
 // verify tells whether cmd is signed with key. The stock Java client signs the field that tells a query by unique key,
@@ -103,40 +114,70 @@ func (s *signer) release() {
 }
 
 // sort puts the fields into the order of Java's TreeMap, the later of two with one key last, and tells whether the
-// field of a query by unique key is among them.
+// field of a query by unique key is among them. It begins with the order of the request before, which a client's next
+// request of the kind has too, so that mostly nothing moves.
 func (s *signer) sort(fields []protocol.Field) (unique bool) {
 	plain := true
-	for i := range fields {
-		f := &fields[i]
+	for len(s.last) < len(fields) {
+		s.last = append(s.last, int32(len(s.last)))
+	}
+	for _, at := range s.last {
+		if int(at) >= len(fields) {
+			continue
+		}
+		f := &fields[at]
 		if f.Key == fieldSignature {
 			continue
 		}
-		unique = unique || f.Key == fieldUniqueKey
-		var begin uint64
-		for j := range min(len(f.Key), 8) {
-			begin |= uint64(f.Key[j]) << (56 - 8*j)
+		o := orderedField{at: at, Field: f}
+		if len(f.Key) == 1 {
+			o.begin = uint64(f.Key[0]) << 56
+			plain = plain && f.Key[0] < utf8.RuneSelf
+		} else {
+			for j := range min(len(f.Key), 8) {
+				o.begin |= uint64(f.Key[j]) << (56 - 8*j)
+			}
+			plain = plain && ascii(f.Key)
+			unique = unique || f.Key == fieldUniqueKey
 		}
-		plain = plain && ascii(f.Key)
-		s.order = append(s.order, orderedField{begin, f})
+		s.order = append(s.order, o)
 	}
 	switch {
 	case !plain:
-		slices.SortStableFunc(s.order, func(a, b orderedField) int { return compareUTF16(a.Key, b.Key) })
+		slices.SortFunc(s.order, func(a, b orderedField) int { return cmp.Or(compareUTF16(a.Key, b.Key), cmp.Compare(a.at, b.at)) })
 	case len(s.order) > 32:
-		slices.SortStableFunc(s.order, func(a, b orderedField) int {
-			return cmp.Or(cmp.Compare(a.begin, b.begin), strings.Compare(a.Key, b.Key))
-		})
+		slices.SortFunc(s.order, orderedField.compare)
 	default:
 		for i := 1; i < len(s.order); i++ {
 			f := s.order[i]
 			j := i
-			for ; j > 0 && (s.order[j-1].begin > f.begin || s.order[j-1].begin == f.begin && s.order[j-1].Key > f.Key); j-- {
+			for ; j > 0 && (s.order[j-1].begin > f.begin || s.order[j-1].begin == f.begin && s.order[j-1].compare(f) > 0); j-- {
 				s.order[j] = s.order[j-1]
 			}
 			s.order[j] = f
 		}
 	}
+	s.remember(len(fields))
 	return unique
+}
+
+// remember keeps the order for the next request. Of a request with very many fields nothing is kept.
+func (s *signer) remember(fields int) {
+	if fields > keptFields {
+		s.last = nil
+		return
+	}
+	s.last = s.last[:0]
+	seen := uint64(0)
+	for i := range s.order {
+		s.last = append(s.last, s.order[i].at)
+		seen |= 1 << s.order[i].at
+	}
+	for at := range fields { // the signature
+		if seen>>at&1 == 0 {
+			s.last = append(s.last, int32(at))
+		}
+	}
 }
 
 // sign makes the signature of the sorted fields and a body.

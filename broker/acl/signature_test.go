@@ -2,12 +2,16 @@ package acl
 
 import (
 	"bufio"
+	"crypto/sha1"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"rocketd/protocol"
 )
@@ -93,6 +97,33 @@ func TestFieldOrder(t *testing.T) {
 		}
 		s.release()
 	}
+}
+
+// TestOrderIsForgotten: the order of one request does no harm to the next, whatever its fields are.
+func TestOrderIsForgotten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := &signer{hash: sha1.New()}
+		key := newSigningKey("12345678")
+		for range 3 {
+			keys := rapid.SliceOfN(rapid.StringMatching("[a-cZé]{0,2}|[a-z]{9,10}"), 0, 80).Draw(t, "keys")
+			var fields []protocol.Field
+			last := map[string]string{}
+			for i, k := range keys {
+				fields = append(fields, protocol.Field{Key: k, Value: k + strconv.Itoa(i)})
+				last[k] = fields[i].Value
+			}
+			var want []byte
+			for _, k := range slices.SortedFunc(maps.Keys(last), compareUTF16) {
+				want = append(want, last[k]...)
+			}
+			s.order = s.order[:0]
+			s.sort(fields)
+			s.sign(&key, nil, true)
+			if string(s.values) != string(want) {
+				t.Fatalf("%q signs %q, want %q", keys, s.values, want)
+			}
+		}
+	})
 }
 
 // TestLongSecret: a key longer than a block is hashed. RFC 2202, test case 6.

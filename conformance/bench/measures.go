@@ -79,7 +79,7 @@ var metrics = append([]metric{
 	{"cold reader: p99 end to end, beside it", "ms", none, 3},
 	{"cold reader: p99 end to end, beside/alone", "", ownAtMost(1.5), 2},
 	{"cold reader: its own throughput", "MiB/s", none, 0},
-}, append(append(popMetrics, timerMetrics...), operatorMetrics...)...)
+}, slices.Concat(aclMetrics, popMetrics, timerMetrics, operatorMetrics)...)
 
 const mib = 1 << 20
 
@@ -120,6 +120,9 @@ func groups(client string) []group {
 		}},
 		{conf: map[string]string{"enablePropertyFilter": "true"}, warm: true, steps: []step{
 			{"SQL filter", (*instance).measureSQLFilter},
+		}},
+		{steps: []step{
+			{"access control", (*instance).measureACL},
 		}},
 		{conf: map[string]string{"flushDiskType": "SYNC_FLUSH"}, steps: []step{
 			{"sync flush", (*instance).measureSyncFlush},

@@ -23,6 +23,7 @@ type sendLoad struct {
 	duration    time.Duration
 	most        int64         // messages
 	timer       time.Duration // how long each waits; 0: it does not
+	signed      bool          // all messages are one, which is signed
 }
 
 // sender is one connection of a load.
@@ -78,9 +79,15 @@ func newSender(addr string, load *sendLoad, n int) (*sender, error) {
 	if load.batch > 0 {
 		f = batchRequest(load.topic, n%load.queues, load.batch, load.body)
 	}
+	if load.signed {
+		f.Sign(aclAccessKey, aclSecretKey)
+	}
 	t, err := newTemplate(f)
 	if err != nil {
 		return nil, err
+	}
+	if load.signed {
+		t.keys = nil // they are signed
 	}
 	conn, err := net.DialTimeout("tcp", addr, patience)
 	if err != nil {
