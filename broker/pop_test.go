@@ -233,6 +233,8 @@ func TestHeldPop(t *testing.T) {
 	if a := <-done; a.Code != int32(protocol.PollingTimeout) {
 		t.Errorf("answered %d %q", a.Code, a.Remark)
 	}
+	check(t, "while it stops", b.ask(protocol.PopMessage, h, nil), protocol.ServiceNotAvailable, "the broker is stopping",
+		"popTime", "invisibleTime", "reviveQid", "restNum")
 }
 
 // With a threshold a group gets no more of a queue than that before it acknowledges.

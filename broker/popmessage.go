@@ -175,6 +175,10 @@ func (p *popping) serve(first bool) *protocol.Command {
 		return nil
 	case pop.HeldFull:
 		code = protocol.PollingFull
+	default:
+		if first && p.req.PollTime > 0 && b.path.stopping.Load() { // as for pulls: its client would ask again at once, and again
+			return p.call.Answer(protocol.ServiceNotAvailable, "the broker is stopping", &header.PopMessageResponse{})
+		}
 	}
 	a := p.call.Answer(code, "NO_MESSAGE_IN_QUEUE", h)
 	if len(a.Fields) == 0 { // there, and empty

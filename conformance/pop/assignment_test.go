@@ -103,6 +103,7 @@ func TestProgress(t *testing.T) {
 	s.send(0, "", "a", "b", "c")
 	s.send(1, "", "d")
 	s.take(s.pop(0, 2, 5*60*1e9))
+	s.stands("0", "2")
 	s.member("p")
 	a := s.want(wire.Request(208, "consumerGroup", s.group, "topic", s.topic), 0)
 	v, err := wire.ParseJSON(a.Body)

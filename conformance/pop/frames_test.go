@@ -47,8 +47,7 @@ func TestBegin(t *testing.T) {
 	if bodies(got) != "a,b,c" { // it is a young queue: all is in memory
 		t.Errorf("got %s (%v)", bodies(got), a.Ext)
 	}
-	a = s.want(wire.Request(14, "consumerGroup", s.group, "topic", s.topic, "queueId", "0"), 0)
-	s.fields(a, "offset", "3")
+	s.stands("0", "3")
 }
 
 // The broker filters by tag, and passes over what does not match.
@@ -198,10 +197,10 @@ func TestOrderly(t *testing.T) {
 	c := s.want(s.about(200053, got[0], "invisibleTime", "100000"), 0)
 	s.fields(c, "popTime", a.Ext["popTime"], "reviveQid", "999")
 	s.want(s.about(200051, got[0]), 0)
-	s.fields(s.want(wire.Request(14, "consumerGroup", s.group, "topic", s.topic, "queueId", "1"), 0), "offset", "1")
+	s.stands("1", "1")
 	s.want(s.about(200051, got[1]), 0)
 	s.want(s.about(200051, got[1]), 0)
-	s.fields(s.want(wire.Request(14, "consumerGroup", s.group, "topic", s.topic, "queueId", "1"), 0), "offset", "2")
+	s.stands("1", "2")
 	a, got = s.take(order())
 	s.fields(a, "orderCountInfo", "0 1 0", "msgOffsetInfo", "0 1 2", "restNum", "0")
 	f := s.about(200051, got[0], "offset", "3")
@@ -224,15 +223,17 @@ func TestLongPoll(t *testing.T) {
 	info := func() string {
 		return s.want(wire.Request(200055, "consumerGroup", s.group, "topic", s.topic, "queueId", "-1"), 0).Ext["pollingNum"]
 	}
-	for deadline := time.Now().Add(patience); info() != "1"; {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s pops wait", info())
+	waits := func() {
+		t.Helper()
+		for deadline := time.Now().Add(patience); info() != "1"; {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s pops wait", info())
+			}
 		}
 	}
+	waits()
 	s.send(0, "y", "no")
-	if n := info(); n != "1" {
-		t.Errorf("%s pops wait after a message that the filter refuses", n)
-	}
+	waits() // still, or again: the official broker may have looked
 	s.send(1, "x", "yes")
 	a, err := p.Wait(patience)
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"rocketd/conformance/target"
-	"rocketd/conformance/wire"
 )
 
 // consumer is a stock Java 5.x push consumer in a process of its own.
@@ -166,7 +165,7 @@ func TestJavaConsumers(t *testing.T) {
 	}
 	s.until("the other one gets it", comeback, all, func() bool { return all.of(alive.name, "hang 1 "+s.topic) == 1 })
 
-	s.fields(s.want(wire.Request(14, "consumerGroup", s.group, "topic", s.topic, "queueId", "0"), 0), "offset", fmt.Sprint(sent+2))
+	s.stands("0", fmt.Sprint(sent+2))
 	_ = alive.stdin.Close()
 	select {
 	case <-alive.exited:

@@ -252,3 +252,17 @@ func (s *session) object(a *wire.Frame) (o map[string]any) {
 	}
 	return o
 }
+
+// stands waits until the group stands at an offset of a queue: the official broker notes it a little after the answer.
+func (s *session) stands(queueId, offset string) {
+	s.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		a := s.want(wire.Request(14, "consumerGroup", s.group, "topic", s.topic, "queueId", queueId), 0)
+		if a.Ext["offset"] == offset {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("the group stands at %s of queue %s, want %s", a.Ext["offset"], queueId, offset)
+		}
+	}
+}
