@@ -147,6 +147,11 @@ func TestStats(t *testing.T) {
 			t.Errorf("consume stats of %q: %s", topic, a.Body)
 		}
 	}
+	newer := p.request(protocol.GetConsumeStats, &header.GetConsumeStatsRequest{ConsumerGroup: "G"}, nil)
+	newer.Version = protocol.V5_0_0_SNAPSHOT
+	if a = p.peer.Ask(newer); !strings.Contains(string(a.Body), `,"pullOffset":1}`) {
+		t.Errorf("consume stats for 5.x: %s", a.Body)
+	}
 	a = p.ask(protocol.GetConsumeStats, &header.GetConsumeStatsRequest{ConsumerGroup: "none"}, nil)
 	if string(a.Body) != `{"consumeTps":0.0,"offsetTable":{}}` {
 		t.Errorf("consume stats of nobody: %s", a.Body)

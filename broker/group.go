@@ -92,7 +92,13 @@ func (b *Broker) consumeStats(c *remoting.Call, req *header.GetConsumeStatsReque
 			continue
 		}
 		for q := range config.ReadQueueNums {
-			stats.OffsetTable[b.messageQueue(topic, q)] = b.consumeOffset(req.ConsumerGroup, topic, q)
+			o := b.consumeOffset(req.ConsumerGroup, topic, q)
+			if c.Command().Version >= protocol.V5_0_0_SNAPSHOT {
+				// compat: tools of 5.x take ConsumerOffset from it and call the rest in flight. What a group has pulled and
+				// not committed is not known here: nothing is in flight, and not less than nothing.
+				o.PullOffset = &o.ConsumerOffset
+			}
+			stats.OffsetTable[b.messageQueue(topic, q)] = o
 		}
 		stats.ConsumeTps += b.traffic.GroupGetTps(b.statsNames(req.ConsumerGroup, topic))
 	}

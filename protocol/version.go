@@ -5,10 +5,12 @@ import (
 	"strconv"
 )
 
-// Versions by which a server decides what it may ask of a client: ordinals of the official MQVersion.
+// Versions by which a server decides what it may ask of a client, and what it tells one: ordinals of the official MQVersion.
 const (
 	V3_0_7_SNAPSHOT int32 = 28 // knows RESET_CONSUMER_CLIENT_OFFSET and GET_CONSUMER_STATUS_FROM_CLIENT
 	V3_1_8_SNAPSHOT int32 = 62 // knows GET_CONSUMER_RUNNING_INFO and CONSUME_MESSAGE_DIRECTLY
+
+	V5_0_0_SNAPSHOT int32 = 412 // wants pullOffset in the answer to GET_CONSUME_STATS
 )
 
 // firstVersions are the names of the versions before V3_0_1_SNAPSHOT.

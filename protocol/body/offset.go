@@ -23,7 +23,8 @@ type DelayOffsetSerializeWrapper struct {
 type OffsetWrapper struct {
 	BrokerOffset   int64 // the end of the queue
 	ConsumerOffset int64
-	LastTimestamp  int64 // ms, store time of the last message consumed; 0 = none
+	LastTimestamp  int64  // ms, store time of the last message consumed; 0 = none
+	PullOffset     *int64 `json:",omitempty"` // of 5.x: where the group pulls next; not in answers to 4.x
 }
 
 // ConsumeStats answers GET_CONSUME_STATS.

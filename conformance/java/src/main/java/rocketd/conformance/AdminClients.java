@@ -135,6 +135,7 @@ final class AdminClients {
         c.setNamesrvAddr(namesrv);
         c.setInstanceName(group);
         c.setHeartbeatBrokerInterval(2000);
+        c.setPollNameServerInterval(1000); // a group's retry topic comes when its first consumer does
         c.setPersistConsumerOffsetInterval(500);
         c.setConsumeThreadMin(2);
         c.setConsumeThreadMax(2);
