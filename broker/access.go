@@ -82,6 +82,14 @@ func split(c *remoting.Call, key string) []string {
 	return parts
 }
 
+// orNull is a field as Java writes it into a text.
+func orNull(c *remoting.Call, key string) string {
+	if text, ok := c.Command().Field(key); ok {
+		return text
+	}
+	return "null"
+}
+
 // updateAclConfig (50) changes or adds an account. As AdminBrokerProcessor#updateAndCreateAccessConfig of 4.9.8.
 func (b *Broker) updateAclConfig(c *remoting.Call, req *header.CreateAccessConfigRequest) (*protocol.Command, error) {
 	if b.acl == nil {
@@ -111,7 +119,7 @@ func (b *Broker) deleteAclConfig(c *remoting.Call, req *header.DeleteAccessConfi
 		return nil, protocol.Errorf(protocol.DeleteAclConfigFailed, "%s", err.Error())
 	case !found:
 		return nil, protocol.Errorf(protocol.DeleteAclConfigFailed,
-			"The accesskey[%s] corresponding to accessConfig has been deleted failed.", req.AccessKey)
+			"The accesskey[%s] corresponding to accessConfig has been deleted failed.", orNull(c, "accessKey"))
 	}
 	return c.Success(nil), nil
 }
@@ -128,7 +136,7 @@ func (b *Broker) updateGlobalWhiteAddrs(c *remoting.Call, req *header.UpdateGlob
 		return nil, protocol.Errorf(protocol.UpdateGlobalWhiteAddrsConfigFailed, "%s", err.Error())
 	case !found:
 		return nil, protocol.Errorf(protocol.UpdateGlobalWhiteAddrsConfigFailed,
-			"The globalWhiteAddresses[%s] has been updated failed.", req.GlobalWhiteAddrs)
+			"The globalWhiteAddresses[%s] has been updated failed.", orNull(c, "globalWhiteAddrs"))
 	}
 	return c.Success(nil), nil
 }
