@@ -66,7 +66,7 @@ func prepare(t *testing.T, c *target.Target) {
 		call(t, broker, wire.Request(17, "topic", topic, "defaultTopic", "TBW102", "readQueueNums", "2", "writeQueueNums", "2", "perm", "6",
 			"topicFilterType", "SINGLE_TAG", "topicSysFlag", "0", "order", "false"))
 	}
-	for _, group := range []string{badGroup, "KeptGroup"} {
+	for _, group := range []string{badGroup, popGroup, "KeptGroup"} {
 		call(t, broker, wire.Request(200).WithBody([]byte(`{"groupName":"`+group+`","retryQueueNums":1,"retryMaxTimes":7}`)))
 	}
 	call(t, broker, wire.Request(15, "consumerGroup", "KeptGroup", "topic", "Kept", "queueId", "1", "commitOffset", "5"))

@@ -19,6 +19,7 @@ import (
 const (
 	badTopic = "BadInput"
 	badGroup = "BadInputGroup"
+	popGroup = "BadInputPop"  // of the POP codes
 	gone     = "BadInputGone" // never there
 	address  = "127.0.0.1:1"  // of a broker that never was
 )
@@ -54,6 +55,9 @@ var ofCode = map[int]map[string]string{
 	216: {"topic": gone},
 	320: {"batch": "true"},
 	361: {"sysFlag": "4"},
+	// What is popped commits offsets, on which the answers to other codes depend.
+	200050: {"consumerGroup": popGroup}, 200051: {"consumerGroup": popGroup}, 200052: {"consumerGroup": popGroup},
+	200053: {"consumerGroup": popGroup}, 200054: {"consumerGroup": popGroup}, 200055: {"consumerGroup": popGroup},
 }
 
 // bodies are those of a right request, of the codes that have one.
