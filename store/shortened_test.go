@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"rocketd/protocol/message"
 )
 
 // TestShortenedQueues: queues whose first or last file, or all of them, have gone or are damaged behind a place are made again, after a
@@ -32,10 +34,17 @@ func TestShortenedQueues(t *testing.T) {
 	} {
 		for _, killed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, killed %t", name, killed), func(t *testing.T) {
+				t.Parallel()
 				h := &hinted{t: t, root: t.TempDir(), each: queuesEach}
 				h.open()
-				for range 70 { // 50 entries a file
-					h.put(0, 3)
+				for i := range 3 {
+					for queueId := range h.each {
+						var run []*message.Message
+						for n := range 70 { // 50 entries a file
+							run = append(run, newMessage(fmt.Sprintf("topic%d", i), queueId, n))
+						}
+						put(t, h.Store, run...)
+					}
 				}
 				h.close()
 				h.open()
