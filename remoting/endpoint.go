@@ -90,6 +90,7 @@ type endpoint struct {
 		empty   chan struct{} // closed when closing and the last connection has ended
 	}
 
+	sweeping  sync.Mutex // one sweep at a time; guards what of a connection only the sweep touches
 	sweepOnce sync.Once
 	sweepStop chan struct{}
 	sweepDone chan struct{} // nil until the sweep runs; guarded by mu
@@ -257,6 +258,8 @@ func (e *endpoint) sweepLoop(done chan struct{}) {
 
 // sweep looks at every connection, and appends those with much unread input to floods.
 func (e *endpoint) sweep(now time.Time, floods []*Conn) []*Conn {
+	e.sweeping.Lock()
+	defer e.sweeping.Unlock()
 	e.endLateHandshakes(now)
 	for _, c := range e.connections() {
 		if c.sweep(now); c.floods() {

@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"context"
 	"crypto/tls"
+	"errors"
+	"io"
 	"sync"
 	"time"
 )
@@ -116,6 +118,11 @@ func (c *Conn) shakeHands(side func(*secure) *tls.Conn) error {
 	c.in, c.secure = s, s
 	e.stats.handshakes.Add(1)
 	return nil
+}
+
+// brokeTLS tells whether an error of reading is one of TLS, not the peer's end.
+func brokeTLS(err error) bool {
+	return !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, ErrClosed)
 }
 
 // ready tells whether n bytes can be taken without waiting.

@@ -301,6 +301,12 @@ func (c *Conn) fail(err error) {
 	e := c.owner
 	bad, isBad := err.(*frameError)
 	noTLS, isTLS := err.(*tlsError)
+	if c.secure != nil {
+		if !isBad && brokeTLS(err) {
+			noTLS, isTLS = &tlsError{"TLS: " + err.Error()}, true
+		}
+		c.farewell() // the alert that says why, if there is one
+	}
 	switch {
 	case isTLS:
 		if n, ok := e.tlsLog.allow(e.now()); ok {

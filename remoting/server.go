@@ -10,7 +10,7 @@
 // what a peer makes us keep is bounded (config.go).
 //
 // Locks: a writeQueue's mu, a pendingTable's and an endpoint's are leaves: nothing is called with one
-// held. A writeQueue's writing is held during system calls that may wait for the peer, only by the one
+// held. An endpoint's sweeping is held during a sweep, which takes these. A writeQueue's writing is held during system calls that may wait for the peer, only by the one
 // who flushes, and by the connection's end.
 package remoting
 
