@@ -232,7 +232,20 @@ func (r *replay) compareBody(want, live *wire.Frame, diff func(string, any, any)
 	if figures[r.asked] != "" {
 		a, b = kinds(a), kinds(b)
 	}
+	if r.asked == 208 {
+		forget(b, "pullOffset") // what the tools of 5.x want to have, and a 4.9 broker does not tell
+	}
 	compareJSON(a, b, "$", diff)
+}
+
+// forget takes a member out of all objects of a value.
+func forget(v any, member string) {
+	if m, ok := v.(map[string]any); ok {
+		delete(m, member)
+		for _, x := range m {
+			forget(x, member)
+		}
+	}
 }
 
 // kinds replaces the values of a table by what they are, and paths in its names by a word.

@@ -18,11 +18,6 @@ import (
 // pulls. A difference is real when it is there every time.
 const attempts = 3
 
-// otherwise are single requests that rocketd answers in another way than recorded, with the reason.
-var otherwise = map[string]map[int]string{"mqadmin": {
-	50: "without access control the official answer is the text of a NullPointerException; rocketd says that it is off",
-}}
-
 // recordedConf is what the recorded broker was configured with.
 func recordedConf() map[string]string {
 	return map[string]string{
@@ -105,7 +100,6 @@ func replayRecording(t *testing.T, name string, cluster func() map[string]string
 		if r.compared == 0 {
 			t.Fatal("nothing was compared")
 		}
-		r.dropOtherwise(t, name)
 		if attempt == 1 {
 			real = r.diffs
 		} else {
@@ -131,16 +125,5 @@ func replayRecording(t *testing.T, name string, cluster func() map[string]string
 	}
 	for _, d := range real {
 		t.Errorf("line %d: %s: %s", d.line, d.what, d.how)
-	}
-}
-
-// dropOtherwise takes out the differences that are meant. There must be some.
-func (r *replay) dropOtherwise(t *testing.T, name string) {
-	for code, why := range otherwise[name] {
-		before := len(r.diffs)
-		r.diffs = slices.DeleteFunc(r.diffs, func(d difference) bool { return strings.HasPrefix(d.what, fmt.Sprintf("request %d: ", code)) })
-		if len(r.diffs) == before && server.Kind == target.Rocketd {
-			t.Errorf("request %d is answered as recorded now, which is said not to be: %s", code, why)
-		}
 	}
 }

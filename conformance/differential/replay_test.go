@@ -85,7 +85,16 @@ type difference struct {
 	how  string // the values
 }
 
-func (d difference) key() string { return fmt.Sprintf("%d %s", d.line, d.what) }
+// A name in it is the recorded one, at whatever attempt. Not so in what a connection was told (line 0): a change of a
+// group that falls together with another is told once or twice.
+func (d difference) key() string {
+	if d.line == 0 {
+		return d.what
+	}
+	return fmt.Sprintf("%d %s", d.line, renamed.ReplaceAllString(d.what, "$1"))
+}
+
+var renamed = regexp.MustCompile(`\b(J4|J5|JB|Go|no-such-topic|no-such-group)again\d+`)
 
 // recordedNames finds the topics and groups of a recording by their beginnings.
 var recordedNames = regexp.MustCompile(`\b(J4|J5|JB|Go|no-such-topic|no-such-group)\b`)
