@@ -28,8 +28,6 @@ type replying struct {
 	b    *Broker
 	run  *sendRun // of its own: it lives as long as the client takes
 	send *sending
-	code protocol.ResponseCode
-	why  string // the remark
 }
 
 // reply serves one reply.

@@ -28,10 +28,12 @@ func (c *Change) check() error {
 		for _, line := range lines {
 			_, word, ok := cutPermission(line)
 			if !ok {
-				return fmt.Errorf("Parse Resource format error for %s.\nThe expected resource format is 'Res=Perm'. For example: topicA=SUB", line) //nolint:staticcheck // the official text
+				//lint:ignore ST1005 the official text
+				return fmt.Errorf("Parse Resource format error for %s.\nThe expected resource format is 'Res=Perm'. For example: topicA=SUB", line)
 			}
 			if _, known := ParsePermission(word); !known {
-				return fmt.Errorf("Parse resource permission error for %s.\nThe expected permissions are 'SUB' or 'PUB' or 'SUB|PUB' or 'PUB|SUB'.", line) //nolint:staticcheck // the official text
+				//lint:ignore ST1005 the official text
+				return fmt.Errorf("Parse resource permission error for %s.\nThe expected permissions are 'SUB' or 'PUB' or 'SUB|PUB' or 'PUB|SUB'.", line)
 			}
 		}
 	}

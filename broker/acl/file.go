@@ -288,7 +288,8 @@ func checkKeys(accessKey, secret string) error {
 	if accessKey == "" {
 		accessKey = "null"
 	}
-	return fmt.Errorf("The accessKey=%s and secretKey=%s cannot be null and length should longer than 6", accessKey, shown) //nolint:staticcheck // the official text
+	//lint:ignore ST1005 the official text
+	return fmt.Errorf("The accessKey=%s and secretKey=%s cannot be null and length should longer than 6", accessKey, shown)
 }
 
 // javaLength is String#length.

@@ -35,11 +35,13 @@ type span struct{ low, high uint16 }
 
 // badAddress and badRange carry the official texts.
 func badAddress(text string) error {
-	return fmt.Errorf("Netaddress examine Exception netaddress is %s", text) //nolint:staticcheck // the official text
+	//lint:ignore ST1005 the official text
+	return fmt.Errorf("Netaddress examine Exception netaddress is %s", text)
 }
 
 func badRange(text string) error {
-	return fmt.Errorf("Netaddress examine scope Exception netaddress is %s", text) //nolint:staticcheck // the official text
+	//lint:ignore ST1005 the official text
+	return fmt.Errorf("Netaddress examine scope Exception netaddress is %s", text)
 }
 
 // ParsePattern reads a pattern. The error has the official text.

@@ -3,7 +3,6 @@ package filter
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/spaolacci/murmur3"
 
@@ -96,11 +95,4 @@ func (p *Place) hit(bits []byte) bool {
 		}
 	}
 	return true
-}
-
-func (p *Place) equal(q *Place) bool {
-	if p == nil || q == nil {
-		return p == q
-	}
-	return p.BitNum == q.BitNum && slices.Equal(p.BitPos, q.BitPos)
 }

@@ -79,6 +79,7 @@ func alterAttributes(current map[string]string, create bool, text string) (map[s
 		_, there := current[real]
 		switch {
 		case real == "" || strings.ContainsAny(real, "+-"):
+			//lint:ignore ST1005 the official text
 			return nil, errors.New("kv string format wrong.")
 		case seen[real]:
 			return nil, fmt.Errorf("alter duplication key. key: %s", real)
