@@ -10,8 +10,9 @@
 // what a peer makes us keep is bounded (config.go).
 //
 // Locks: a writeQueue's mu, a pendingTable's and an endpoint's are leaves: nothing is called with one
-// held. An endpoint's sweeping is held during a sweep, which takes these. A writeQueue's writing is held during system calls that may wait for the peer, only by the one
-// who flushes, and by the connection's end.
+// held. An endpoint's sweeping is held during a sweep, which takes these. A writeQueue's writing is held
+// during system calls that may wait for the peer, only by the one who flushes, and by the connection's end;
+// crypto/tls' own locks are taken with it held, and during the handshake it is taken with those held.
 package remoting
 
 import (
