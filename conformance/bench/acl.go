@@ -27,7 +27,7 @@ const (
 // measureACL sends the same signed messages to in and to a server with access control, in turns.
 func (in *instance) measureACL(ctx context.Context, s settings, note func(string, float64)) (err error) {
 	t, err := target.StartMain(target.Options{Kind: in.Kind, Brokers: []target.BrokerOptions{{
-		ACL: aclRules, Conf: map[string]string{"mappedFileSizeCommitLog": "1073741824"},
+		ACL: aclRules, Conf: fileSizes,
 	}}})
 	if err != nil {
 		return err

@@ -33,6 +33,11 @@ type instance struct {
 	filled      bool          // the log is filled, see fill
 }
 
+// fileSizes are those that a broker has by default, not the harness' small ones.
+var fileSizes = map[string]string{
+	"mappedFileSizeCommitLog": "1073741824", "maxHashSlotNum": "5000000", "maxIndexNum": "20000000", "autoCreateTopicEnable": "true",
+}
+
 // startInstance starts a server on a fresh store, the broker with the sizes of files that it has by default.
 func startInstance(ctx context.Context, kind kind, more map[string]string) (_ *instance, err error) {
 	for name, value := range map[string]string{"CONFORMANCE_TARGET": string(kind), "_JAVA_OPTIONS": jvmOptions} {
@@ -40,9 +45,7 @@ func startInstance(ctx context.Context, kind kind, more map[string]string) (_ *i
 			return nil, err
 		}
 	}
-	conf := map[string]string{
-		"mappedFileSizeCommitLog": "1073741824", "maxHashSlotNum": "5000000", "maxIndexNum": "20000000", "autoCreateTopicEnable": "true",
-	}
+	conf := maps.Clone(fileSizes)
 	maps.Copy(conf, more)
 	t, err := target.StartMain(target.Options{Kind: kind, Brokers: []target.BrokerOptions{{Conf: conf}}})
 	if err != nil {
