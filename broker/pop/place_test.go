@@ -142,7 +142,14 @@ func FuzzRecord(f *testing.F) {
 // come again, and everything else comes exactly once.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
+		var thrown any // rapid ends a run by a panic, which has to reach its own goroutine
+		defer func() {
+			if thrown != nil {
+				panic(thrown)
+			}
+		}()
 		synctest.Test(t, func(t *testing.T) {
+			defer func() { thrown = recover() }()
 			b := newBed(t, newStore())
 			b.open(0)
 			defer func() { b.Close() }()
