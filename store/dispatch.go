@@ -105,8 +105,9 @@ func (s *Store) dispatchRecord(phyOffset int64, r message.Record, indexed bool) 
 	if enters && s.isWhole(consumequeue.Name{Topic: a.Topic, QueueId: a.QueueId}) {
 		s.enqueue(&a, entry)
 	}
-	if enters {
-		s.enqueueFurther(&a, entry, s.isWhole)
+	cfg := s.Config()
+	if enters && cfg.EnableMultiDispatch {
+		s.enqueueFurther(cfg, a.Properties, a.QueueId, entry, s.isWhole)
 	}
 	if indexed && message.TransactionValue(a.sysFlag) != message.TransactionRollback && s.Config().MessageIndexEnable {
 		if err := s.index.Put(a.Topic, p.uniqKey, p.keys, phyOffset, a.StoreTimestamp); err != nil {
@@ -118,7 +119,9 @@ func (s *Store) dispatchRecord(phyOffset int64, r message.Record, indexed bool) 
 	s.lastStored.Store(a.StoreTimestamp)
 	if enters && s.live && s.o.Arrive != nil {
 		s.o.Arrive(a)
-		s.arriveFurther(a)
+		if cfg.EnableMultiDispatch {
+			s.arriveFurther(cfg, a)
+		}
 	}
 	return nil
 }

@@ -89,13 +89,9 @@ func (c *Config) eachFurtherQueue(properties string, queueId int32, f func(q com
 	}
 }
 
-// enqueueFurther puts the entry of a record into its further queues. It keeps to what is lost as dispatchRecord does.
-func (s *Store) enqueueFurther(a *Arrival, e consumequeue.Entry, wanted func(consumequeue.Name) bool) {
-	cfg := s.Config()
-	if !cfg.EnableMultiDispatch {
-		return
-	}
-	cfg.eachFurtherQueue(a.Properties, a.QueueId, func(q commitlog.QueueName, queueOffset int64) bool {
+// enqueueFurther puts the entry of a record into those of its further queues that are wanted.
+func (s *Store) enqueueFurther(cfg *Config, properties string, queueId int32, e consumequeue.Entry, wanted func(consumequeue.Name) bool) {
+	cfg.eachFurtherQueue(properties, queueId, func(q commitlog.QueueName, queueOffset int64) bool {
 		if wanted(consumequeue.Name{Topic: q.Topic, QueueId: q.QueueId}) {
 			if err := s.queues.Append(q.Topic, q.QueueId, queueOffset, e); err != nil {
 				s.dispatchError("light consume queue", e.PhyOffset, err)
@@ -106,11 +102,7 @@ func (s *Store) enqueueFurther(a *Arrival, e consumequeue.Entry, wanted func(con
 }
 
 // arriveFurther tells who waits for messages of a record's further queues.
-func (s *Store) arriveFurther(a Arrival) {
-	cfg := s.Config()
-	if !cfg.EnableMultiDispatch {
-		return
-	}
+func (s *Store) arriveFurther(cfg *Config, a Arrival) {
 	cfg.eachFurtherQueue(a.Properties, a.QueueId, func(q commitlog.QueueName, queueOffset int64) bool {
 		b := a
 		b.Topic, b.QueueId, b.QueueOffset = q.Topic, q.QueueId, queueOffset

@@ -40,12 +40,14 @@ func (s *Store) rebuildLost(end int64) error {
 				entries++
 				s.enqueue(&a, entry)
 			}
-			s.enqueueFurther(&a, entry, func(n consumequeue.Name) bool {
-				if lost[n] {
-					entries++
-				}
-				return lost[n]
-			})
+			if cfg := s.Config(); cfg.EnableMultiDispatch {
+				s.enqueueFurther(cfg, a.Properties, a.QueueId, entry, func(n consumequeue.Name) bool {
+					if lost[n] {
+						entries++
+					}
+					return lost[n]
+				})
+			}
 			return nil
 		})
 		if errors.Is(err, commitlog.ErrDamaged) {

@@ -103,7 +103,7 @@ func run(m *testing.M) (code int) {
 			}
 		}
 	}()
-	if server, err = startCluster(map[string]string{"autoCreateTopicEnable": "true", "enablePropertyFilter": "true",
+	if server, err = startCluster(map[string]string{"autoCreateTopicEnable": "true", "enablePropertyFilter": "true", "traceTopicEnable": "true",
 		"transactionCheckInterval": "1000", "transactionTimeOut": "1500", "transactionCheckMax": "1000"}); err == nil {
 		strict, err = startCluster(map[string]string{"autoCreateTopicEnable": "false", "accessMessageInMemoryMaxRatio": "0"})
 	}

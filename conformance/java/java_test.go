@@ -20,8 +20,8 @@ import (
 // A run has some fifty cases, twelve at a time; a hanging case ends itself after 100 s.
 const runDeadline = 6 * time.Minute
 
-// onA lets transactions be checked soon, and given up soon (TransactionCases.java), and serves SQL92 (SqlCases.java).
-var onA = map[string]string{"enablePropertyFilter": "true", "transactionCheckInterval": "1000", "transactionTimeOut": "1500", "transactionCheckMax": "3"}
+// onA lets transactions be checked soon, and given up soon (TransactionCases.java), serves SQL92 (SqlCases.java), and has the
+var onA = map[string]string{"traceTopicEnable": "true", "regionId": "RegionA", "enablePropertyFilter": "true", "transactionCheckInterval": "1000", "transactionTimeOut": "1500", "transactionCheckMax": "3"}
 
 // The brokers have the names that Servers.java knows them by.
 var brokers = []target.BrokerOptions{
@@ -31,7 +31,7 @@ var brokers = []target.BrokerOptions{
 		// Nothing counts as "in memory", so that a new group's first offset is the client's choice.
 		"accessMessageInMemoryMaxRatio": "0",
 	}},
-	{Name: "broker-c", Conf: map[string]string{"autoCreateTopicEnable": "false"}},
+	{Name: "broker-c", Conf: map[string]string{"autoCreateTopicEnable": "false", "traceOn": "false"}},
 }
 
 func TestJava(t *testing.T) {

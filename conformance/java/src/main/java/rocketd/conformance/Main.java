@@ -54,6 +54,7 @@ public final class Main {
         RetryCases.register();
         AskCases.register();
         ReplyCases.register();
+        TraceCases.register();
         TransactionCases.register();
         FailoverCases.register();
         RebalanceCases.register();

@@ -68,7 +68,7 @@ final class SendCases {
             equal(r.getMessageQueue().getBrokerName(), Servers.A, "broker");
             int q = r.getMessageQueue().getQueueId();
             equal(r.getQueueOffset(), next[q]++, "queueOffset in queue %d", q);
-            equal(r.getRegionId(), "DefaultRegion", "region");
+            equal(r.getRegionId(), "RegionA", "region");
             sent.put(r.getMsgId(), m);
             results.put(r.getMsgId(), r);
         }
