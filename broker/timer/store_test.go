@@ -192,13 +192,19 @@ func newRig(t testing.TB) *rig {
 
 func (r *rig) start() {
 	r.t.Helper()
+	r.timer = r.opened()
+	r.timer.Start()
+}
+
+// opened is a timer that has not been started.
+func (r *rig) opened() *Timer {
+	r.t.Helper()
 	tm, err := Open(Options{Store: r.fakeStore, Clock: r.clock, Files: r.files, Path: r.path, SavePeriod: time.Second, Pending: r.pending,
 		Log: discard})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.timer = tm
-	tm.Start()
+	return tm
 }
 
 func (r *rig) close() {
