@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,8 +128,8 @@ func TestRestart(t *testing.T) {
 // neither comes twice over restarts.
 func TestClockBack(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
-		back := time.Duration(0)
-		r.clock = func() time.Time { return time.Now().Add(-back) }
+		var back atomic.Int64
+		r.clock = func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }
 		now := func() time.Time { return r.clock() }
 		r.wait(now().Add(time.Second), "a")
 		r.start()
@@ -136,7 +137,7 @@ func TestClockBack(t *testing.T) {
 		r.check("a")
 		r.kill() // and all saved before
 		r.start()
-		back = time.Hour
+		back.Store(int64(time.Hour))
 		synctest.Wait()
 		r.wait(now().Add(2*time.Second), "b")
 		r.wait(now().Add(3*time.Second), "gone")
