@@ -14,7 +14,7 @@ import (
 // subscription in class-filter mode every message, whatever class it names.
 func TestClassFilter(t *testing.T) {
 	topic := newTopic(t, "ClassFilter", 1)
-	c := join(t, "class-filter", "ClassFilterGroup", 409, nil)
+	c := join(t, "class-filter", "ClassFilterGroup", 409, nil, topic)
 	for _, code := range []int{301, 302} {
 		f, err := c.Call(wire.Request(code, "filterServerAddr", "127.0.0.1:1", "consumerGroup", "G", "topic", topic, "className", "a.B", "classCRC", "0"), patience)
 		if err != nil {
@@ -27,6 +27,7 @@ func TestClassFilter(t *testing.T) {
 	f := heartbeat("class-filter", "ClassFilterGroup", 409, topic)
 	f.Body = bytes.Replace(f.Body, []byte(`"classFilterMode":false`), []byte(`"classFilterMode":true`), 1)
 	f.Body = bytes.Replace(f.Body, []byte(`"subString":"*"`), []byte(`"subString":"org.example.Filter"`), 1)
+	f.Body = bytes.Replace(f.Body, []byte(`"subVersion":1`), []byte(`"subVersion":2`), 1) // a later one replaces the first
 	for _, request := range []*wire.Frame{
 		f,
 		sendV2(topic).Set("i", wire.Properties("TAGS", "TagA")).WithBody([]byte("one")),
@@ -39,7 +40,7 @@ func TestClassFilter(t *testing.T) {
 	expectStored(t, topic, 1, 2)
 	// The flag for class filters, without a subscription.
 	a, err := c.Call(wire.Request(11, "consumerGroup", "ClassFilterGroup", "topic", topic, "queueId", "0", "queueOffset", "0", "maxMsgNums", "32",
-		"sysFlag", "8", "commitOffset", "0", "suspendTimeoutMillis", "0", "subVersion", "1", "expressionType", "TAG"), patience)
+		"sysFlag", "8", "commitOffset", "0", "suspendTimeoutMillis", "0", "subVersion", "2", "expressionType", "TAG"), patience)
 	if err != nil {
 		t.Fatal(err)
 	}
