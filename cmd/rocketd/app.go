@@ -31,7 +31,7 @@ type process struct {
 
 func newApp(stdout, stderr io.Writer, started time.Time) *cli.App {
 	p := &process{stdout, stderr, started}
-	cli.VersionPrinter = func(*cli.Context) { fmt.Fprintf(stdout, "rocketd %s (RocketMQ 4.9.8 protocol)\n", versionText()) }
+	cli.VersionPrinter = func(*cli.Context) { fmt.Fprintln(stdout, thisBuild().line()) }
 	app := &cli.App{
 		Name:      "rocketd",
 		Usage:     "RocketMQ name server and broker",
@@ -39,11 +39,11 @@ func newApp(stdout, stderr io.Writer, started time.Time) *cli.App {
 		Description: "rocketd speaks the remoting protocol and keeps the files of RocketMQ 4.9.8. `rocketd standalone` starts a name\n" +
 			"server (9876) and a broker (10911) that clients can use at once. Started under the names mqnamesrv and\n" +
 			"mqbroker it takes the flags of these.",
-		Version:         versionText(),
+		Version:         thisBuild().Version,
 		HideHelpCommand: true,
 		Writer:          stdout,
 		ErrWriter:       stderr,
-		Commands:        []*cli.Command{p.standalone(), p.namesrv(), p.broker(), p.store(), p.admin(), versionCommand()},
+		Commands:        []*cli.Command{p.standalone(), p.namesrv(), p.broker(), p.store(), p.admin(), p.version()},
 		OnUsageError:    usage,
 
 		DisableSliceFlagSeparator: true,                         // a value of -D may have commas
@@ -57,18 +57,6 @@ func newApp(stdout, stderr io.Writer, started time.Time) *cli.App {
 	}
 	app.CustomAppHelpTemplate = cli.AppHelpTemplate + environment
 	return app
-}
-
-func versionCommand() *cli.Command {
-	return &cli.Command{
-		Name:         "version",
-		Usage:        "print the version",
-		OnUsageError: usage,
-		Action: func(c *cli.Context) error {
-			cli.ShowVersion(c)
-			return nil
-		},
-	}
 }
 
 // noArguments refuses words behind the flags: they are mostly a flag without its dash.

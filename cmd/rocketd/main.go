@@ -8,15 +8,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 )
-
-// version is set by the build: -ldflags '-X main.version=…'.
-var version = ""
 
 // Exit codes.
 const (
@@ -138,21 +134,4 @@ func usage(c *cli.Context, err error, isCommand bool) error {
 		help = "rocketd " + c.Command.Name + " --help"
 	}
 	return &usageError{fmt.Sprintf("%v (see `%s`)", err, help)}
-}
-
-// versionText is the version of this build: the one that the build set, else what the Go tool noted.
-func versionText() string {
-	if version != "" {
-		return version
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "dev"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return "dev-" + s.Value[:12]
-		}
-	}
-	return "dev"
 }

@@ -29,7 +29,7 @@ type service struct {
 func (p *process) serve(log *slog.Logger, open func() ([]service, error)) error {
 	signals := catchSignals(log, p.stderr, func() { os.Exit(exitError) })
 	defer signals.release()
-	log.Info("rocketd", "version", versionText(), "pid", os.Getpid(), "uid", os.Getuid())
+	log.Info("rocketd", "version", thisBuild().Version, "pid", os.Getpid(), "uid", os.Getuid())
 
 	servers, err := open()
 	if err != nil {
