@@ -3,7 +3,9 @@
 package differential
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -163,7 +165,16 @@ func TestBrokerConsumeStats(t *testing.T) {
 		for _, v := range list {
 			if one, _ := v.(map[string]any); one[group] != nil {
 				stats, _ := one[group].([]any)
-				return fmt.Sprint(sortedTexts(stats)), all
+				var texts []string
+				for _, v := range stats {
+					text, err := json.Marshal(v)
+					if err != nil {
+						t.Fatal(err)
+					}
+					texts = append(texts, string(text))
+				}
+				slices.Sort(texts)
+				return fmt.Sprint(texts), all
 			}
 		}
 		return "none", all
