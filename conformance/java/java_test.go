@@ -30,8 +30,9 @@ var brokers = []target.BrokerOptions{
 		"autoCreateTopicEnable": "false",
 		// Nothing counts as "in memory", so that a new group's first offset is the client's choice.
 		"accessMessageInMemoryMaxRatio": "0",
+		"traceOn":                       "false",
 	}},
-	{Name: "broker-c", Conf: map[string]string{"autoCreateTopicEnable": "false", "traceOn": "false"}},
+	{Name: "broker-c", Conf: map[string]string{"autoCreateTopicEnable": "false"}},
 }
 
 func TestJava(t *testing.T) {

@@ -44,7 +44,7 @@ final class ReplyCases {
     }
 
     private static String topic(Session s) throws Exception {
-        return s.createTopic("", 2, 2, 6, Servers.A, Servers.B, Servers.C);
+        return s.createTopic("", 2, 2, 6, Servers.A, Servers.B);
     }
 
     private static DefaultMQProducer producer(Session s, String group, String instance) throws Exception {

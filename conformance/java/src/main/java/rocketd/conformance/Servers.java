@@ -15,7 +15,7 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 final class Servers {
     /** The brokers by their role in the cases. The Go test gives them these names. */
     static final String A = "broker-a"; // enablePropertyFilter=true
-    /** autoCreateTopicEnable=false, accessMessageInMemoryMaxRatio=0; the name is what AllocateMessageQueueByMachineRoom wants. */
+    /** autoCreateTopicEnable=false, accessMessageInMemoryMaxRatio=0, traceOn=false; the name is what AllocateMessageQueueByMachineRoom wants. */
     static final String B = "room-1@broker-b";
     /** Is stopped during the run. */
     static final String C = "broker-c";

@@ -202,7 +202,7 @@ final class TraceCases {
 
     /** A broker that wants no traces gets none, and only brokers that are told to make the topic. */
     private static void off(Session s) throws Exception {
-        String topic = s.createTopic("", 1, 1, 6, Servers.C);
+        String topic = s.createTopic("", 1, 1, 6, Servers.B);
         String other = s.createTopic("-other", 1, 1, 6, Servers.A);
         DefaultMQProducer p = producer(s, null);
         SendResult silent = p.send(new Message(topic, bytes("not traced")));
