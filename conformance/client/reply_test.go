@@ -78,6 +78,13 @@ func TestRequestReply(t *testing.T) {
 			t.Fatal("replies are missing")
 		}
 	}
+	// v2.1.2 panics when it is shut down between a reply and the answer to its request's send. Answers come in order.
+	after := server.newTopic(t, "RequestReplyAfter", 1)
+	for range 2 {
+		if _, err := p.SendSync(context.Background(), primitive.NewMessage(after, []byte("after"))); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // A request that nobody answers ends by its time-out.
