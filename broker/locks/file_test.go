@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,8 +14,10 @@ import (
 
 // Locks outlive the broker: nobody else gets the queue until its holder has had time to refresh them.
 func TestLocksOutliveTheBroker(t *testing.T) {
-	now := time.UnixMilli(1_700_000_000_000)
-	o := Options{Path: filepath.Join(t.TempDir(), "rocketd-locks.json"), Files: compat.OSFiles, Clock: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}
+	var now atomic.Int64 // ms; the writer of the file reads it too
+	now.Store(1_700_000_000_000)
+	pass := func(d time.Duration) { now.Add(d.Milliseconds()) }
+	o := Options{Path: filepath.Join(t.TempDir(), "rocketd-locks.json"), Files: compat.OSFiles, Clock: func() time.Time { return time.UnixMilli(now.Load()) }, Log: slog.New(slog.DiscardHandler)}
 	reopen := func(table *Table) *Table {
 		t.Helper()
 		if table != nil {
@@ -33,22 +36,22 @@ func TestLocksOutliveTheBroker(t *testing.T) {
 	table := reopen(nil)
 	table.Lock("g", "a", all)
 	table.Unlock("g", "a", all[2:])
-	now = now.Add(time.Hour) // the file may be old: it is written only when a lock changes its holder
+	pass(time.Hour) // the file may be old: it is written only when a lock changes its holder
 	table.Lock("g", "a", all[:2])
 	table = reopen(table)
 	if got := table.Lock("g", "b", all); !slices.Equal(got, all[2:]) {
 		t.Errorf("another client gets %v", got)
 	}
-	now = now.Add(LoadedLifetime)
+	pass(LoadedLifetime)
 	if got := table.Lock("g", "a", all); !slices.Equal(got, all[:2]) {
 		t.Errorf("the holder keeps %v", got)
 	}
-	now = now.Add(LoadedLifetime + time.Second)
+	pass(LoadedLifetime + time.Second)
 	if got := table.Lock("g", "b", all); !slices.Equal(got, all[2:]) {
 		t.Errorf("another client gets %v after the refresh", got)
 	}
 	table = reopen(table)
-	now = now.Add(LoadedLifetime + time.Second)
+	pass(LoadedLifetime + time.Second)
 	if got := table.Lock("g", "c", all); !slices.Equal(got, all) {
 		t.Errorf("of holders that are gone, a client gets %v", got)
 	}
