@@ -145,8 +145,8 @@ func (b *Broker) prepareEnd(e *ending) bool {
 		return refuse(protocol.SystemError, halfNotFound)
 	}
 	e.half = m
-	switch group, _ := m.Property(message.PropertyProducerGroup); {
-	case group != e.req.ProducerGroup:
+	switch group, ok := m.Property(message.PropertyProducerGroup); {
+	case !ok || group != e.req.ProducerGroup:
 		return refuse(protocol.SystemError, "The producer group wrong")
 	case m.QueueOffset != e.req.TranStateTableOffset:
 		return refuse(protocol.SystemError, "The transaction state table offset wrong")

@@ -116,7 +116,7 @@ func TestEndTransaction(t *testing.T) {
 			t.Errorf("%s: something was stored", c.name)
 		}
 	}
-	check(t, "no fields", b.ask(protocol.EndTransaction, nil, nil), 1, "header field producerGroup is missing")
+	check(t, "no fields", b.ask(protocol.EndTransaction, nil, nil), 1, "header field tranStateTableOffset is missing")
 
 	// A state that is none is refused; unknown is not answered, the rollback behind it is.
 	for _, state := range []int32{4, 1, -1} {

@@ -152,3 +152,30 @@ func TestEndTransactionRemarks(t *testing.T) {
 		t.Errorf("unknown is answered %d %s", got.Code, got.Remark)
 	}
 }
+
+// END_TRANSACTION needs what the broker looks at, and no more: msgId, transactionId and fromTransactionCheck may be missing.
+func TestTransactionEndFields(t *testing.T) {
+	t.Parallel()
+	const group = "End-group"
+	s := checking(t, group)
+	topic := s.topic("EndFields", 1)
+	end := func(body, missing string) *wire.Frame {
+		return s.call(wire.EndSent(group, s.done(wire.Half(topic, 0, group, body)), wire.Commit).Without(missing))
+	}
+	for i, name := range []string{"msgId", "transactionId", "fromTransactionCheck"} {
+		if a := end("without "+name, name); a.Code != 0 {
+			t.Errorf("without %s: %d %s", name, a.Code, a.Remark)
+		}
+		if m := s.stored(topic, 0, int64(i), int64(i)+1)[0]; string(m.Body) != "without "+name {
+			t.Errorf("committed without %s: %s", name, m.Body)
+		}
+	}
+	if a := end("without a group", "producerGroup"); a.Code != systemError || a.Remark != "The producer group wrong" {
+		t.Errorf("without a group: %d %s", a.Code, a.Remark)
+	}
+	for _, name := range []string{"tranStateTableOffset", "commitLogOffset", "commitOrRollback"} {
+		if a := end("without "+name, name); a.Code != systemError {
+			t.Errorf("without %s: %d %s", name, a.Code, a.Remark)
+		}
+	}
+}

@@ -12,12 +12,12 @@ type CheckTransactionStateRequest struct {
 
 // EndTransactionRequest is the header of requests END_TRANSACTION.
 type EndTransactionRequest struct {
-	ProducerGroup        string `rmq:",required"`
-	TranStateTableOffset int64  `rmq:",required"` // QUEUE offset of the half message (SendResult.queueOffset)
-	CommitLogOffset      int64  `rmq:",required"` // commit-log offset decoded from offsetMsgId
-	CommitOrRollback     int32  `rmq:",required"` // 0 unknown, 8 commit, 12 rollback
-	FromTransactionCheck bool   // true when answering code 39; Java default false when absent
-	MsgId                string `rmq:",required"`
+	ProducerGroup        string
+	TranStateTableOffset int64 `rmq:",required"` // QUEUE offset of the half message (SendResult.queueOffset)
+	CommitLogOffset      int64 `rmq:",required"` // commit-log offset decoded from offsetMsgId
+	CommitOrRollback     int32 `rmq:",required"` // 0 unknown, 8 commit, 12 rollback
+	FromTransactionCheck bool  // true when answering code 39; Java default false when absent
+	MsgId                string
 	TransactionId        string
 	BrokerName           string `rmq:"bname"` // the target broker name that 4.9.8 clients add; not used by the server
 }

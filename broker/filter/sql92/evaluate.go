@@ -267,11 +267,17 @@ func (v *view) order(n *node) truth {
 		return n.ordered(c)
 	}
 	l := v.load(n.left)
-	if l.kind == isNull {
+	switch l.kind {
+	case isFault: // of a condition behind a minus
+		return fault
+	case isNull:
 		return unknown // whatever the right side is
 	}
 	r := v.load(n.right)
-	if r.kind == isNull {
+	switch r.kind {
+	case isFault:
+		return fault
+	case isNull:
 		return unknown
 	}
 	if l.kind == isText && r.kind == isText {
