@@ -1,9 +1,11 @@
 package broker
 
 import (
+	"fmt"
 	"strings"
 
-	"rocketd/broker/acl"
+	"rocketd/acl"
+	"rocketd/acl/admin"
 	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
@@ -19,14 +21,42 @@ func offText(method string) string {
 	return "Cannot invoke \"org.apache.rocketmq.acl.AccessValidator." + method + "\" because \"accessValidator\" is null"
 }
 
-// openAcl reads the ACL files and puts the check before all routes of m.
-func (b *Broker) openAcl(cfg *Config) error {
-	if !cfg.AclEnable {
+// openAcl reads the ACL files, if anybody is to be checked by them, and makes the admin surface.
+func (b *Broker) openAcl(cfg *Config) (err error) {
+	if cfg.AclEnable || cfg.AdminAccountsOnly {
+		if b.accounts, err = acl.Open(acl.Options{Folder: cfg.AclFolder(), Clock: b.clock, Log: b.log}); err != nil {
+			return err
+		}
+	}
+	if cfg.AclEnable {
+		b.acl = b.accounts
+	}
+	if err := b.readCredentials(cfg); err != nil {
+		return err
+	}
+	b.surface, err = admin.New(cfg.SurfaceConfig, admin.Options{Server: "broker " + cfg.BrokerName, Accounts: b.accounts, Clock: b.clock, Log: b.log})
+	return err
+}
+
+// readCredentials reads the account that signs what goes to name servers.
+func (b *Broker) readCredentials(cfg *Config) error {
+	if cfg.NamesrvAccountFile == "" {
 		return nil
 	}
-	t, err := acl.Open(acl.Options{Folder: cfg.AclFolder(), Clock: b.clock, Log: b.log})
-	b.acl = t
-	return err
+	c, err := acl.ReadCredentials(cfg.NamesrvAccountFile)
+	if err != nil {
+		return fmt.Errorf("namesrvAccountFile: %w", err)
+	}
+	b.credentials.Store(c)
+	return nil
+}
+
+// signed is a request to a name server, signed if there is an account for it.
+func (b *Broker) signed(req *protocol.Command) *protocol.Command {
+	if c := b.credentials.Load(); c != nil {
+		c.Sign(req)
+	}
+	return req
 }
 
 // AclFolder is where the ACL files of the broker lie.
@@ -92,7 +122,7 @@ func orNull(c *remoting.Call, key string) string {
 
 // updateAclConfig (50) changes or adds an account. As AdminBrokerProcessor#updateAndCreateAccessConfig of 4.9.8.
 func (b *Broker) updateAclConfig(c *remoting.Call, req *header.CreateAccessConfigRequest) (*protocol.Command, error) {
-	if b.acl == nil {
+	if b.accounts == nil {
 		return nil, protocol.Errorf(protocol.UpdateAndCreateAclConfigFailed, "%s", offText("updateAccessConfig(org.apache.rocketmq.common.PlainAccessConfig)"))
 	}
 	change := acl.Change{
@@ -103,7 +133,7 @@ func (b *Broker) updateAclConfig(c *remoting.Call, req *header.CreateAccessConfi
 	if _, ok := c.Command().Field("whiteRemoteAddress"); ok {
 		change.WhiteRemoteAddress = &req.WhiteRemoteAddress
 	}
-	if err := b.acl.Update(change); err != nil {
+	if err := b.accounts.Update(change); err != nil {
 		return nil, protocol.Errorf(protocol.UpdateAndCreateAclConfigFailed, "%s", err.Error())
 	}
 	return c.Success(nil), nil
@@ -111,10 +141,10 @@ func (b *Broker) updateAclConfig(c *remoting.Call, req *header.CreateAccessConfi
 
 // deleteAclConfig (51) deletes an account. As AdminBrokerProcessor#deleteAccessConfig of 4.9.8.
 func (b *Broker) deleteAclConfig(c *remoting.Call, req *header.DeleteAccessConfigRequest) (*protocol.Command, error) {
-	if b.acl == nil {
+	if b.accounts == nil {
 		return nil, protocol.Errorf(protocol.DeleteAclConfigFailed, "%s", offText("deleteAccessConfig(String)"))
 	}
-	switch found, err := b.acl.Delete(req.AccessKey); {
+	switch found, err := b.accounts.Delete(req.AccessKey); {
 	case err != nil:
 		return nil, protocol.Errorf(protocol.DeleteAclConfigFailed, "%s", err.Error())
 	case !found:
@@ -128,10 +158,10 @@ func (b *Broker) deleteAclConfig(c *remoting.Call, req *header.DeleteAccessConfi
 // whose name begins with its home's; here it must be one that the rules are read from (compat). As
 // AdminBrokerProcessor#updateGlobalWhiteAddrsConfig of 4.9.8.
 func (b *Broker) updateGlobalWhiteAddrs(c *remoting.Call, req *header.UpdateGlobalWhiteAddrsConfigRequest) (*protocol.Command, error) {
-	if b.acl == nil {
+	if b.accounts == nil {
 		return nil, protocol.Errorf(protocol.UpdateGlobalWhiteAddrsConfigFailed, "%s", offText("updateGlobalWhiteAddrsConfig(java.util.List, String)"))
 	}
-	switch found, err := b.acl.SetGlobal(split(c, "globalWhiteAddrs"), req.AclFileFullPath); {
+	switch found, err := b.accounts.SetGlobal(split(c, "globalWhiteAddrs"), req.AclFileFullPath); {
 	case err != nil:
 		return nil, protocol.Errorf(protocol.UpdateGlobalWhiteAddrsConfigFailed, "%s", err.Error())
 	case !found:
@@ -143,11 +173,11 @@ func (b *Broker) updateGlobalWhiteAddrs(c *remoting.Call, req *header.UpdateGlob
 
 // aclVersion (52) tells the versions of the ACL files. Without access control there is no answer at all, as in 4.9.8.
 func (b *Broker) aclVersion(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
-	if b.acl == nil {
+	if b.accounts == nil {
 		c.Drop()
 		return nil, nil
 	}
-	files, standard := b.acl.Versions()
+	files, standard := b.accounts.Versions()
 	all := make(map[string]body.DataVersion, len(files))
 	for _, f := range files {
 		all[f.Path] = body.DataVersion{Counter: f.Counter, Timestamp: f.Timestamp}

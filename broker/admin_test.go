@@ -294,18 +294,18 @@ func TestBrokerConfig(t *testing.T) {
 // Without a configuration file an update is kept below the store.
 func TestUpdateWithoutFile(t *testing.T) {
 	p := startPathBroker(t, nil)
-	check(t, "update", p.ask(protocol.UpdateBrokerConfig, nil, []byte("traceOn=false\nstorePathRootDir=/elsewhere\n")), protocol.Success, "")
-	if cfg := p.config(); cfg.TraceOn || cfg.StorePathRootDir != "/store" {
-		t.Errorf("now: traceOn %v, storePathRootDir %s", cfg.TraceOn, cfg.StorePathRootDir)
+	check(t, "update", p.ask(protocol.UpdateBrokerConfig, nil, []byte("traceOn=false\nregionId=Elsewhere\nbrokerName=broker-b\n")), protocol.Success, "")
+	if cfg := p.config(); cfg.TraceOn || cfg.BrokerName != "broker-a" {
+		t.Errorf("now: traceOn %v, brokerName %s", cfg.TraceOn, cfg.BrokerName)
 	}
-	if a := p.ask(protocol.GetBrokerConfig, nil, nil); !strings.Contains(string(a.Body), "\nstorePathRootDir=/elsewhere\n") {
+	if a := p.ask(protocol.GetBrokerConfig, nil, nil); !strings.Contains(string(a.Body), "\nbrokerName=broker-b\n") {
 		t.Error("what counts from the next start on is not shown")
 	}
 	fs := p.fs
 	p.close()
 	q := startPathBrokerOn(t, fs, nil)
-	if cfg := q.config(); cfg.TraceOn || cfg.StorePathRootDir != "/store" {
-		t.Errorf("after a restart: traceOn %v, storePathRootDir %s", cfg.TraceOn, cfg.StorePathRootDir)
+	if cfg := q.config(); cfg.TraceOn || cfg.RegionId != "Elsewhere" || cfg.BrokerName != "broker-b" {
+		t.Errorf("after a restart: traceOn %v, regionId %s, brokerName %s", cfg.TraceOn, cfg.RegionId, cfg.BrokerName)
 	}
 }
 

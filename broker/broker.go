@@ -17,7 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"rocketd/broker/acl"
+	"rocketd/acl"
+	"rocketd/acl/admin"
 	"rocketd/broker/clients"
 	"rocketd/broker/filter"
 	"rocketd/broker/groups"
@@ -65,6 +66,7 @@ type Broker struct {
 	producers *clients.Producers
 	locks     *locks.Table
 	acl       *acl.Table    // nil = access control is off
+	accounts  *acl.Table    // the same, and also there when only administrators have accounts
 	tls       *remoting.TLS // certificates
 	filters   *filter.Table // the expressions of consumers
 	compiled  filter.Compiled
@@ -79,12 +81,15 @@ type Broker struct {
 	path  messagePath
 
 	// The network.
-	lanes     lanes
-	mux       *remoting.Mux    // of the main port
-	server    *remoting.Server // listenPort: every code
-	fast      *remoting.Server // listenPort-2: every code but PULL_MESSAGE
-	client    *remoting.Client // to name servers
-	registrar *registrar
+	lanes   lanes
+	mux     *remoting.Mux    // of the main port
+	server  *remoting.Server // listenPort: every code
+	fast    *remoting.Server // listenPort-2: every code but PULL_MESSAGE
+	client  *remoting.Client // to name servers
+	surface *admin.Surface
+
+	credentials atomic.Pointer[acl.Credentials] // sign what goes to name servers; nil = nothing does
+	registrar   *registrar
 
 	// housekeeping's goroutine.
 	stop chan struct{}
@@ -195,6 +200,7 @@ func (b *Broker) open() error {
 	}
 	b.mux = remoting.NewMux(b.refuse)
 	b.routes(b.mux)
+	b.surface.Watch(b.mux)
 	if b.acl != nil {
 		b.mux.Guard(b.permit)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"rocketd/acl/admin"
 	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
@@ -30,7 +31,7 @@ var startKeys = []string{
 	"mappedFileSizeCommitLog", "mappedFileSizeConsumeQueue", "maxHashSlotNum", "maxIndexNum", "enableConsumeQueueExt",
 	"mappedFileSizeConsumeQueueExt", "enableLmq", "enableMultiDispatch", "expectConsumerNumUseFilter", "maxErrorRateOfBloomFilter",
 	"flushDiskType", "messageDelayLevel", "traceTopicEnable", "msgTraceTopicName",
-	"flushConsumerOffsetInterval", "flushDelayOffsetInterval", "frameMaxLength", "configBlackList", "rocketmqHome", "aclEnable", "aclPlainFile",
+	"flushConsumerOffsetInterval", "flushDelayOffsetInterval", "frameMaxLength", "configBlackList", "rocketmqHome", "aclEnable", "aclPlainFile", "adminAccountsOnly",
 
 	"defaultTopicQueueNums", "clusterTopicEnable", "brokerTopicEnable",
 	"queryMessageThreadPoolNums", "adminBrokerThreadPoolNums", "clientManageThreadPoolNums",
@@ -40,8 +41,12 @@ var startKeys = []string{
 	"connectTimeoutMillis", "clientChannelMaxIdleTimeSeconds", "clientCloseSocketIfTimeout", "useTLS", "tlsHandshakeTimeoutMillis", "maxTlsHandshakes",
 }
 
-// alwaysBlack are keys that no request may change, whatever configBlackList says.
-var alwaysBlack = []string{"brokerConfigPath", "rocketmqHome", "configBlackList", "aclPlainFile"}
+// alwaysBlack are keys that no request may change, whatever configBlackList says: where files are written and read, and the
+// bounds of requests themselves. The official broker takes the paths, and writes there from its next start on (compat).
+var alwaysBlack = append([]string{
+	"brokerConfigPath", "rocketmqHome", "configBlackList", "aclPlainFile", "namesrvAccountFile",
+	"storePathRootDir", "storePathCommitLog", "storePathDLedgerCommitLog", "readOnlyCommitLogStorePaths",
+}, admin.Keys...)
 
 // getBrokerConfig (26) is every key with its value, one a line; unknown keys of the configuration file too.
 func (b *Broker) getBrokerConfig(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {

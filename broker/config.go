@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"rocketd/acl/admin"
 	"rocketd/compat"
 	"rocketd/remoting"
 	"rocketd/store"
@@ -18,6 +19,7 @@ type Config struct {
 	remoting.ServerConfig
 	remoting.ClientConfig
 	PopConfig
+	admin.SurfaceConfig
 
 	// Who this broker is and where it is found.
 
@@ -102,6 +104,8 @@ type Config struct {
 
 	AclEnable    bool   // check every request by the ACL files below rocketmqHome. Read at start
 	AclPlainFile string // the default ACL file, below rocketmqHome; property rocketmq.acl.plain.file of the official broker. Read at start
+
+	NamesrvAccountFile string // own key: accessKey and secretKey (a file like mqadmin's tools.yml) that sign what goes to name servers; "" = not signed, as officially. Read at start and again with the configuration file
 
 	// Accepted.
 

@@ -86,6 +86,7 @@ func (b *Broker) nextLocked(cfg *Config) (*Config, error) {
 // installLocked puts a configuration in force and brings it to whoever keeps part of it.
 func (b *Broker) installLocked(old, next *Config) {
 	b.cfg.Store(next)
+	_ = b.surface.Set(next.SurfaceConfig) // has been validated
 	b.settings.mu.version = b.settings.mu.version.Next(b.clock().UnixMilli())
 	b.store.SetConfig(&next.Config)
 	if next.NamesrvAddr != old.NamesrvAddr {
@@ -117,7 +118,7 @@ func (b *Broker) Reload(read Config) error {
 	if err := read.Validate(); err != nil {
 		return err
 	}
-	if err := b.reloadTLS(old, &read); err != nil {
+	if err := errors.Join(b.reloadTLS(old, &read), b.readCredentials(&read)); err != nil {
 		return err
 	}
 	shown, err := b.nextLocked(old)
@@ -153,9 +154,6 @@ func (b *Broker) writeConfig(cfg *Config, changed []compat.KeyValue) error {
 	path := cfg.file
 	if path == "" {
 		path = filepath.Join(cfg.configDir(), updatedFile)
-		changed = slices.DeleteFunc(slices.Clone(changed), func(kv compat.KeyValue) bool {
-			return kv.Key == "storePathRootDir" // that file lies below it
-		})
 	}
 	if len(changed) == 0 {
 		return nil

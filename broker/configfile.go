@@ -151,6 +151,12 @@ func (c *Config) Validate() error {
 			all = append(all, errors.New(r.text))
 		}
 	}
+	if c.AdminAccountsOnly && !c.AclEnable && c.RocketmqHome == "" {
+		all = append(all, errors.New("adminAccountsOnly=true: rocketmqHome (or environment variable ROCKETMQ_HOME) must say where conf/plain_acl.yml and conf/acl lie"))
+	}
+	if err := c.SurfaceConfig.Validate(); err != nil {
+		all = append(all, err)
+	}
 	if c.AclEnable && c.RocketmqHome == "" {
 		all = append(all, errors.New("aclEnable=true: rocketmqHome (or environment variable ROCKETMQ_HOME) must say where conf/plain_acl.yml and conf/acl lie"))
 	}

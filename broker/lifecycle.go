@@ -20,8 +20,8 @@ const lastAnswers = time.Second
 // Start starts the store, opens the ports and registers at the name servers.
 func (b *Broker) Start() error {
 	b.store.Start()
-	if b.acl != nil {
-		b.acl.Start()
+	if b.accounts != nil {
+		b.accounts.Start()
 	}
 	if err := b.startPath(); err != nil {
 		return err
@@ -91,8 +91,8 @@ func (b *Broker) Close(ctx context.Context) (err error) {
 func (b *Broker) close(ctx context.Context) error {
 	close(b.stop)
 	b.wg.Wait()
-	if b.acl != nil {
-		b.acl.Close()
+	if b.accounts != nil {
+		b.accounts.Close()
 	}
 	b.registrar.close(ctx)
 	b.server.StopAccepting()

@@ -69,7 +69,7 @@ func (b *Broker) subscribeQueues(topic string) []body.MessageQueue {
 func (b *Broker) askRoute(topic string) (queues []body.MessageQueue, answered bool) {
 	for _, n := range b.registrar.servers() {
 		req := protocol.NewRequest(protocol.GetRouteInfoByTopic, &header.GetRouteInfoRequest{Topic: topic}, nil)
-		answer, err := b.client.Call(context.Background(), n.addr, req, routeTimeout)
+		answer, err := b.client.Call(context.Background(), n.addr, b.signed(req), routeTimeout)
 		if err != nil {
 			b.log.Warn("a name server was not asked for a route", "topic", topic, "namesrv", n.addr, "err", err)
 			continue

@@ -89,9 +89,9 @@ func (r *registrar) register(addr string, configs []*topics.Config, version body
 	ctx, cancel := context.WithTimeout(r.ctx, r.timeout())
 	defer cancel()
 	if oneway {
-		return nil, r.b.client.Oneway(ctx, addr, req)
+		return nil, r.b.client.Oneway(ctx, addr, r.b.signed(req))
 	}
-	resp, err := r.b.client.Call(ctx, addr, req, r.timeout())
+	resp, err := r.b.client.Call(ctx, addr, r.b.signed(req), r.timeout())
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (r *registrar) needed(addr string, version body.DataVersion) (bool, error) 
 	req := protocol.NewRequest(protocol.QueryDataVersion, &header.QueryDataVersionRequest{
 		BrokerName: cfg.BrokerName, BrokerAddr: r.b.Addr(), ClusterName: cfg.BrokerClusterName, BrokerId: cfg.BrokerId,
 	}, data)
-	resp, err := r.b.client.Call(r.ctx, addr, req, r.timeout())
+	resp, err := r.b.client.Call(r.ctx, addr, r.b.signed(req), r.timeout())
 	if err != nil {
 		return false, err
 	}
@@ -142,7 +142,7 @@ func (r *registrar) unregister(ctx context.Context, addr string) error {
 	req := protocol.NewRequest(protocol.UnregisterBroker, &header.UnRegisterBrokerRequest{
 		BrokerName: cfg.BrokerName, BrokerAddr: r.b.Addr(), ClusterName: cfg.BrokerClusterName, BrokerId: cfg.BrokerId,
 	}, nil)
-	resp, err := r.b.client.Call(ctx, addr, req, 3*time.Second)
+	resp, err := r.b.client.Call(ctx, addr, r.b.signed(req), 3*time.Second)
 	if err == nil && resp.Code != int32(protocol.Success) {
 		err = protocol.Errorf(protocol.ResponseCode(resp.Code), "%s", resp.Remark)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"rocketd/acl"
+	"rocketd/acl/admin"
 	"rocketd/compat"
 	"rocketd/remoting"
 )
@@ -26,9 +28,12 @@ type Config struct {
 	ProductEnvName  string // only shown: belongs to clusterTest
 
 	ClusterTest        bool   // refused: asks another name server for routes
+	AclPlainFile       string // the default ACL file, below RocketmqHome, when accounts are asked for; as of a broker. Read at start
+	BrokerAccountsOnly bool   // own key: registrations of brokers must be signed by an account with admin: true; official brokers do not sign. Read at start
 	OrderMessageEnable bool   // routes carry the queue order of their topic (KV namespace ORDER_TOPIC_CONFIG)
 	ConfigBlackList    string // keys that UPDATE_NAMESRV_CONFIG refuses, with semicolons between
 
+	admin.SurfaceConfig
 	remoting.ServerConfig
 	TLS remoting.TLSConfig `rmq:"-"` // tls.server.… and so on: system properties of the official server. Read at start
 
@@ -57,6 +62,7 @@ func DefaultConfig(home string) Config {
 		KvConfigPath:    filepath.Join(home, "namesrv", "kvConfig.json"),
 		ConfigStorePath: filepath.Join(home, "namesrv", "namesrv.properties"),
 		ProductEnvName:  "center",
+		AclPlainFile:    "conf/plain_acl.yml",
 		ConfigBlackList: "configBlackList;configStorePath;kvConfigPath",
 		ServerConfig:    remoting.DefaultServerConfig(),
 
@@ -150,7 +156,18 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("kvConfigPath=%s: \"~\" and variables are not expanded in configuration files; write the whole path", c.KvConfigPath)
 		}
 	}
-	return c.TLS.Validate()
+	if c.wantsAccounts() && c.RocketmqHome == "" {
+		return errors.New("adminAccountsOnly=true, brokerAccountsOnly=true: rocketmqHome (or environment variable ROCKETMQ_HOME) must say where conf/plain_acl.yml and conf/acl lie")
+	}
+	return errors.Join(c.SurfaceConfig.Validate(), c.TLS.Validate())
+}
+
+// wantsAccounts tells whether requests are checked by ACL files.
+func (c *Config) wantsAccounts() bool { return c.AdminAccountsOnly || c.BrokerAccountsOnly }
+
+// AclFolder is where the ACL files of the name server lie.
+func (c *Config) AclFolder() acl.Folder {
+	return acl.Folder{Home: c.RocketmqHome, File: c.AclPlainFile}
 }
 
 // withoutEffect are the keys that are kept and shown, and change nothing.
@@ -217,7 +234,10 @@ func (c *Config) Text() []byte {
 
 // blackList is the keys that may not be updated (DefaultRequestProcessor#initConfigBlackList).
 func (c *Config) blackList() map[string]bool {
-	list := map[string]bool{"configBlackList": true, "configStorePath": true, "kvConfigPath": true, "rocketmqHome": true}
+	list := map[string]bool{"configBlackList": true, "configStorePath": true, "kvConfigPath": true, "rocketmqHome": true, "aclPlainFile": true, "brokerAccountsOnly": true}
+	for _, key := range admin.Keys {
+		list[key] = true
+	}
 	for key := range strings.SplitSeq(c.ConfigBlackList, ";") {
 		list[key] = true
 	}

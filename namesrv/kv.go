@@ -127,7 +127,7 @@ func (s *Server) putKVConfig(c *remoting.Call, req *header.PutKVConfigRequest) (
 	}
 	_, present := cmd.Field("value")
 	s.kv.put(req.Namespace, req.Key, req.Value, present)
-	s.log.Info("KV configuration put", "namespace", req.Namespace, "key", req.Key, "value", req.Value, "peer", c.Conn().RemoteAddr())
+	s.log.Info("KV configuration put", "namespace", req.Namespace, "key", req.Key, "peer", c.Conn().RemoteAddr())
 	s.kvFile.Changed(saved(c))
 	return nil, nil
 }

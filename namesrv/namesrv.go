@@ -7,7 +7,7 @@
 // connection asks is done in its order, a registration before the unregistration behind it.
 //
 // Locks: routeTable.mu and kvTable.mu are leaves. Goroutines: the sweep for brokers that have fallen silent,
-// the saver of the KV file, and the watch of certificates; Close ends them.
+// the saver of the KV file, and the watches of certificates and ACL files; Close ends them.
 package namesrv
 
 import (
@@ -20,6 +20,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"rocketd/acl"
+	"rocketd/acl/admin"
 	"rocketd/compat"
 	"rocketd/remoting"
 )
@@ -46,6 +48,11 @@ type Server struct {
 	remote *remoting.Server
 
 	tls *remoting.TLS // certificates
+
+	accounts *acl.Table // nil = nobody is checked
+	surface  *admin.Surface
+
+	adminAccountsOnly bool // as of the start
 
 	kvFile *compat.Saver // writes kvConfigPath; from Start on
 
@@ -75,6 +82,8 @@ func New(cfg Config, log *slog.Logger, clock func() time.Time) (*Server, error) 
 		routes:    newRouteTable(log, clock),
 		kv:        newKVTable(log),
 		stop:      make(chan struct{}),
+
+		adminAccountsOnly: cfg.AdminAccountsOnly,
 	}
 	s.config.Store(&cfg)
 	if err := s.kv.load(compat.OSFiles, cfg.KvConfigPath); err != nil {
@@ -84,8 +93,20 @@ func New(cfg Config, log *slog.Logger, clock func() time.Time) (*Server, error) 
 	if s.tls, err = remoting.NewTLS(cfg.TLS, log); err != nil {
 		return nil, err
 	}
+	if cfg.wantsAccounts() {
+		if s.accounts, err = acl.Open(acl.Options{Folder: cfg.AclFolder(), Clock: clock, Log: log}); err != nil {
+			return nil, err
+		}
+	}
+	s.surface, err = admin.New(cfg.SurfaceConfig, admin.Options{
+		Server: "name server", Accounts: s.accounts, Clock: clock, Log: log, BrokerAccountsOnly: cfg.BrokerAccountsOnly,
+	})
+	if err != nil {
+		return nil, err
+	}
 	m := remoting.NewMux(nil) // compat: 4.9.8 does not answer codes that it does not know
 	s.handle(m)
+	s.surface.Watch(m)
 	events := remoting.Events{Closed: func(c *remoting.Conn, why remoting.CloseReason) { s.routes.linkClosed(c, string(why)) }}
 	port := cfg.ServerConfig
 	port.TLS = s.tls
@@ -107,8 +128,12 @@ func (s *Server) Start() error {
 	}
 	s.kvFile = compat.NewSaver(compat.OSFiles, cfg.KvConfigPath, s.kv.encode, s.log)
 	s.tls.Start()
+	if s.accounts != nil {
+		s.accounts.Start()
+	}
 	if err := s.remote.Start(); err != nil {
 		s.tls.Close()
+		s.closeAccounts()
 		_ = s.kvFile.Close()
 		return err
 	}
@@ -157,6 +182,7 @@ func (s *Server) Close(ctx context.Context) error {
 		s.stopped.Wait()
 		err = s.remote.Close(ctx)
 		s.tls.Close()
+		s.closeAccounts()
 		if s.kvFile != nil {
 			if ferr := s.kvFile.Close(); err == nil {
 				err = ferr
@@ -165,6 +191,12 @@ func (s *Server) Close(ctx context.Context) error {
 		s.log.Info("name server stopped")
 	})
 	return err
+}
+
+func (s *Server) closeAccounts() {
+	if s.accounts != nil {
+		s.accounts.Close()
+	}
 }
 
 // sweep removes brokers that have fallen silent.

@@ -42,7 +42,7 @@ func (s *Server) updateConfig(c *remoting.Call, _ *header.Empty) (*protocol.Comm
 }
 
 // liveKeys are those that count at once; the others that have an effect count from the next start on.
-var liveKeys = []string{"orderMessageEnable"}
+var liveKeys = []string{"orderMessageEnable", "adminAllowedNetworks"}
 
 // change checks new values and, when all are good, writes them down and puts them in force; else nothing changes.
 func (s *Server) change(p *compat.Properties, by string, write func(path string, changed []compat.KeyValue) error) error {
@@ -85,6 +85,9 @@ func (s *Server) change(p *compat.Properties, by string, write func(path string,
 		s.log.Warn("a boolean that is neither true nor false; it is taken for false, as the official name server does", "key", kv.Key, "value", kv.Value)
 	}
 	s.config.Store(&next)
+	surface := next.SurfaceConfig
+	surface.AdminAccountsOnly = s.adminAccountsOnly // the accounts are read at the start
+	_ = s.surface.Set(surface)                      // has been validated
 	s.log.Info("configuration updated", "changed", changed, "needARestart", later, "ignored", ignored, "by", by)
 	return nil
 }

@@ -344,6 +344,23 @@ func (f *planField) appendValue(dst []byte, v reflect.Value) ([]byte, bool) {
 	return dst, false
 }
 
+// Texts appends the ext fields of the header that v points to, as they go on the wire: what a signature is made of.
+func (p *Plan) Texts(fields []Field, v any) []Field {
+	header := reflect.ValueOf(v).Elem()
+	for i := range p.fields {
+		f := &p.fields[i]
+		value := f.value(header)
+		if f.kind == kindString {
+			if text := value.String(); text != "" {
+				fields = append(fields, Field{f.key, text})
+			}
+		} else if text, ok := f.appendValue(nil, value); ok {
+			fields = append(fields, Field{f.key, string(text)})
+		}
+	}
+	return fields
+}
+
 // parseBool is Java's Boolean.parseBoolean.
 func parseBool(s string) bool { return len(s) == 4 && strings.EqualFold(s, "true") }
 

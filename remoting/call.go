@@ -16,7 +16,8 @@ const overloadRemark = "[OVERLOAD]system busy, start flow control for a while"
 const (
 	callOpen     = iota
 	callPending  // not answered yet, and counted among the connection's pending requests
-	callAnswered // answered, or nothing is due
+	callOneway   // nothing is due
+	callAnswered // answered
 )
 
 // Call is one request in hand: its command, its connection, and the way to answer it.
@@ -64,31 +65,49 @@ func (c *Call) Answer(code protocol.ResponseCode, remark string, header any) *Co
 // Its bytes have been copied when Reply returns. It queues and never waits for the peer: safe from any
 // goroutine.
 func (c *Call) Reply(cmd *Command) {
-	if cmd != nil && c.settle() {
+	if cmd != nil && c.settle(cmd) {
 		c.conn.answer(c, cmd)
 	}
 }
 
 // ReplyError answers with an error, by the same rule as a handler's returned error.
 func (c *Call) ReplyError(err error) {
-	if c.settle() {
-		c.conn.answer(c, errorAnswer(err))
+	answer := errorAnswer(err)
+	if c.settle(answer) {
+		c.conn.answer(c, answer)
 	}
 }
 
 // Drop says that no answer will follow. A handler that returns nil, nil because nothing is due calls it,
 // else the request counts as pending until the connection ends.
-func (c *Call) Drop() { c.settle() }
+func (c *Call) Drop() { c.settle(nil) }
 
-// settle takes the right to answer and tells whether it was still there.
-func (c *Call) settle() bool {
+// settle takes the right to answer and tells whether it was still there. Who watches the code is told of the first
+// answer, also of one that is not due.
+func (c *Call) settle(answer *Command) (due bool) {
 	switch c.state.Swap(callAnswered) {
 	case callAnswered:
 		return false
 	case callPending:
 		c.conn.unpend(c.size)
+		due = true
+	case callOpen:
+		due = true
 	}
-	return true
+	if c.route != nil && c.route.watch != nil {
+		c.tell(answer)
+	}
+	return due
+}
+
+// tell tells who watches the code of the answer.
+func (c *Call) tell(answer *Command) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			c.panicked(reason)
+		}
+	}()
+	c.route.watch.told(c, answer)
 }
 
 // pend counts a call that is not answered yet among the pending ones of its connection.

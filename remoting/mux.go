@@ -28,6 +28,13 @@ type route struct {
 	serve func(*Call)  // binds the header and runs the handler
 	bind  func(*Call) error
 	group *group // set when neighbouring requests are served together; then serve is nil
+	watch *watch // nil = nobody watches
+}
+
+// watch is one Watch.
+type watch struct {
+	permit func(*Call) error
+	told   func(*Call, *Command)
 }
 
 // group is one HandleRun: the routes that share it are served together.
@@ -51,9 +58,24 @@ func NewMux(unknown func(*Call) *Command) *Mux {
 // not wait. One that panics refuses.
 func (m *Mux) Guard(check func(*Call) error) { m.guards = append(m.guards, check) }
 
-// pass asks the guards.
+// Watch has every request of the codes pass permit, before the guards and by the same rule, and has told called with the
+// first answer of each, whoever gives it: a handler, a guard, a lane that is full, permit itself. Of a oneway request it is the answer
+// that is not sent; nil = the handler has dropped the request. told runs where the answer is given and may not wait. Other
+// requests are not slowed down. Codes without a route are passed over; to watch one twice panics.
+func (m *Mux) Watch(codes []protocol.RequestCode, permit func(*Call) error, told func(c *Call, answer *Command)) {
+	for _, code := range codes {
+		if r := m.find(int32(code)); r != nil {
+			if r.watch != nil {
+				panic(fmt.Sprintf("remoting: request code %v is watched already", code))
+			}
+			r.watch = &watch{permit, told}
+		}
+	}
+}
+
+// pass asks who watches the code, and the guards.
 func (m *Mux) pass(c *Call) (err error) {
-	if m == nil || len(m.guards) == 0 {
+	if m == nil || len(m.guards) == 0 && (c.route == nil || c.route.watch == nil) {
 		return nil
 	}
 	defer func() {
@@ -62,6 +84,11 @@ func (m *Mux) pass(c *Call) (err error) {
 			err = panicError(reason)
 		}
 	}()
+	if c.route != nil && c.route.watch != nil {
+		if err := c.route.watch.permit(c); err != nil {
+			return err
+		}
+	}
 	for _, check := range m.guards {
 		if err := check(c); err != nil {
 			return err

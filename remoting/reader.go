@@ -221,6 +221,10 @@ func (c *Conn) deliver(cmd *Command) {
 // refuse answers a request that came past the bounds.
 func (c *Conn) refuse(cmd *Command) {
 	c.owner.stats.busy.Add(1)
+	if r := c.owner.mux.find(cmd.Code); r != nil && r.watch != nil {
+		call := &Call{conn: c, route: r, command: *cmd}
+		call.tell(busyAnswer())
+	}
 	if !cmd.IsOneway() {
 		c.enqueue(busyAnswer(), c.run, cmd.Opaque, protocol.FlagResponse, cmd.Serialize)
 	}
@@ -237,7 +241,7 @@ func (c *Conn) dispatch(cmd *Command, size int64) {
 	}
 	call.conn, call.route, call.command, call.size = c, r, *cmd, size
 	if cmd.IsOneway() {
-		call.state.Store(callAnswered)
+		call.state.Store(callOneway)
 	}
 	if err := c.owner.mux.pass(call); err != nil {
 		c.endBatch() // answers keep the order of their requests

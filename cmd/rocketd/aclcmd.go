@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"rocketd/broker/acl"
+	"rocketd/acl"
 	"rocketd/protocol"
 )
 

@@ -11,9 +11,10 @@ var floors = map[string][]string{
 	"protocol": {"compat", "protocol"},
 	"remoting": {"compat", "protocol", "remoting"},
 	"store":    {"compat", "protocol", "store"},
-	"namesrv":  {"compat", "protocol", "remoting", "namesrv"},
-	"broker":   {"compat", "protocol", "remoting", "store", "broker"},
-	"cmd":      {"compat", "protocol", "remoting", "store", "broker", "namesrv", "cmd"},
+	"acl":      {"compat", "protocol", "remoting", "acl"},
+	"namesrv":  {"compat", "protocol", "remoting", "acl", "namesrv"},
+	"broker":   {"compat", "protocol", "remoting", "store", "acl", "broker"},
+	"cmd":      {"compat", "protocol", "remoting", "store", "acl", "broker", "namesrv", "cmd"},
 }
 
 // only lists third-party modules that a single room may know, and why.

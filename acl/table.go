@@ -153,6 +153,28 @@ func (t *Table) Authorize(cmd *protocol.Command, from netip.Addr, topic string, 
 	return d.Err()
 }
 
+// Signer is the access key of the account that has signed a request; false: none of ours has.
+func (t *Table) Signer(cmd *protocol.Command) (accessKey string, signed bool) {
+	if d := t.rules.Load().signer(cmd); d.Reason == Permitted {
+		return d.AccessKey, true
+	}
+	return "", false
+}
+
+// Administrator answers nil for a request that an administrator has signed, and else what it lacks. White lists do not
+// count.
+func (t *Table) Administrator(cmd *protocol.Command) error {
+	d := t.rules.Load().signer(cmd)
+	if d.Reason == Permitted && !d.Account.Admin {
+		d.Reason = NeedsAdmin
+	}
+	if d.Allowed() {
+		return nil
+	}
+	t.refused.Add(1)
+	return errors.New(d.text())
+}
+
 // Refused is how many requests were refused.
 func (t *Table) Refused() uint64 { return t.refused.Load() }
 

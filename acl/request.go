@@ -15,7 +15,7 @@ func AdminOnly(code protocol.RequestCode) bool {
 	case protocol.UpdateAndCreateTopic, protocol.UpdateBrokerConfig, protocol.DeleteTopicInBroker, protocol.UpdateAndCreateSubscriptionGroup, protocol.DeleteSubscriptionGroup,
 		protocol.UpdateAndCreateAclConfig, protocol.DeleteAclConfig, protocol.UpdateGlobalWhiteAddrsConfig, protocol.GetBrokerClusterAclConfig,
 		protocol.InvokeBrokerToResetOffset, protocol.CloneGroupOffset, protocol.ConsumeMessageDirectly, protocol.ResumeCheckHalfMessage,
-		protocol.CleanExpiredConsumeQueue, protocol.CleanUnusedTopic, protocol.DeleteExpiredCommitLog, protocol.SetMessageRequestMode:
+		protocol.CleanExpiredConsumeQueue, protocol.CleanUnusedTopic, protocol.DeleteExpiredCommitLog, protocol.SetMessageRequestMode, protocol.PopRollback:
 		return true
 	}
 	return false

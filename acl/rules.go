@@ -70,6 +70,24 @@ func (r *Rules) identify(key string, has bool, from netip.Addr) Decision {
 	return d
 }
 
+// signer is the account whose signature cmd carries; the reason is Permitted when it is right. Addresses do not count here.
+func (r *Rules) signer(cmd *protocol.Command) Decision {
+	d := Decision{Reason: NoAccessKey, Code: protocol.RequestCode(cmd.Code)}
+	key, has := cmd.Field(fieldAccessKey)
+	if !has {
+		return d
+	}
+	d.AccessKey, d.Reason = key, UnknownAccessKey
+	if d.Account = r.accounts[key]; d.Account == nil {
+		return d
+	}
+	d.Reason = BadSignature
+	if signature, _ := cmd.Field(fieldSignature); d.Account.key.verify(cmd, signature) {
+		d.Reason = Permitted
+	}
+	return d
+}
+
 // authorize decides about what an account wants, once its signature is right (PlainPermissionManager#validate from the
 // trace topic on).
 func authorize(d *Decision, wanted []Resource) {
