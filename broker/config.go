@@ -167,6 +167,8 @@ type Config struct {
 	file  string            // the configuration file, "" = none; UPDATE_BROKER_CONFIG writes to it
 	extra []compat.KeyValue // keys of the file that have no field
 	odd   []compat.KeyValue // booleans of the file that are neither true nor false
+
+	strange []error // values of the file that an update of a running broker could not set
 }
 
 // DefaultBrokerName is the broker's name when the host's is unknown.

@@ -59,6 +59,7 @@ func (c Config) merge(data []byte, from string) (Config, error) {
 		return c, fmt.Errorf("%s: %w", from, err)
 	}
 	c.odd = append(slices.Clone(c.odd), compat.OddBooleans(props, &c)...)
+	c.strange = append(slices.Clone(c.strange), checkEach(props)...)
 	c.extra = slices.Clone(c.extra)
 	for _, key := range unknown {
 		value, _ := props.Get(key)
@@ -87,7 +88,9 @@ func (c Config) readUpdates(files compat.FileSystem, log *slog.Logger) (Config, 
 
 // complete fills in what depends on the environment and on other keys, as BrokerStartup of 4.9.8.
 func (c *Config) complete() {
-	c.BrokerName = strings.TrimSpace(c.BrokerName)
+	for _, word := range []*string{&c.BrokerName, &c.FlushDiskType, &c.BrokerRole, &c.DeleteWhen} {
+		*word = strings.TrimSpace(*word) // blanks behind a value are part of it; whoever writes "SYNC_FLUSH " means SYNC_FLUSH
+	}
 	if c.BrokerName == "" {
 		c.BrokerName = localHostName()
 	}
@@ -245,7 +248,22 @@ func (c *Config) logUnknown(log *slog.Logger) {
 	if len(keys) == 0 {
 		return
 	}
-	log.Warn("configuration keys without a meaning here; kept as they are", "keys", keys)
+	slips, others := compat.UnknownKeys(keys, append(c.known(), remoting.TLSKeys()...))
+	for _, s := range slips {
+		log.Warn("a configuration key that does not exist; it changes nothing. Perhaps another was meant", "key", s.Key, "perhaps", s.Value)
+	}
+	if len(others) > 0 {
+		log.Warn("configuration keys that do not exist, in RocketMQ 4.9.8 neither; they change nothing", "keys", others)
+	}
+}
+
+// known are the keys that have a field.
+func (c *Config) known() []string {
+	var keys []string
+	for _, kv := range compat.PropertiesOf(c) {
+		keys = append(keys, kv.Key)
+	}
+	return keys
 }
 
 // Items are all keys with their values in key order, unknown ones too: what GET_BROKER_CONFIG and

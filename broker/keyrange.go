@@ -13,11 +13,13 @@ import (
 
 // keyRanges are the values that numeric keys may be given on a running broker. Keys that are not here take any
 // that are not negative: times, sizes and counts. A configuration file may hold others at the start, as with the
-// official broker, which checks nothing anywhere.
+// official broker, which checks nothing anywhere; the log tells of them.
 var keyRanges = map[string]struct{ least, most int64 }{
 	"brokerPermission":              {0, 7},
 	"brokerId":                      {0, math.MaxInt64},
 	"diskMaxUsedSpaceRatio":         {0, 100},
+	"diskSpaceWarningLevelRatio":    {1, 100},
+	"diskSpaceCleanForciblyRatio":   {1, 100},
 	"accessMessageInMemoryMaxRatio": {0, 100},
 	"maxErrorRateOfBloomFilter":     {1, 99},
 	"expectConsumerNumUseFilter":    {1, filter.MaxConsumers},
@@ -45,7 +47,10 @@ var keyRanges = map[string]struct{ least, most int64 }{
 }
 
 // checkValues says what is wrong with new values that have the type of their key. Types are what defaults show.
-func checkValues(props *compat.Properties) error {
+func checkValues(props *compat.Properties) error { return errors.Join(checkEach(props)...) }
+
+// checkEach is checkValues with an error for each value.
+func checkEach(props *compat.Properties) []error {
 	defaults := DefaultConfig("")
 	usual := make(map[string]string)
 	for _, kv := range compat.PropertiesOf(defaults) {
@@ -74,7 +79,7 @@ func checkValues(props *compat.Properties) error {
 			}
 		}
 	}
-	return errors.Join(all...)
+	return all
 }
 
 func rangeText(least, most int64) string {

@@ -84,6 +84,9 @@ func (c *Config) logOddities(log *slog.Logger, brokerId int64) {
 	for _, kv := range c.odd {
 		log.Warn("a boolean that is neither true nor false; it is taken for false, as the official broker does", "key", kv.Key, "value", kv.Value)
 	}
+	for _, err := range c.strange {
+		log.Warn("a configuration value out of its range; it is taken as it is, as the official broker does", "err", err)
+	}
 	if c.BrokerRole != store.Slave && brokerId != 0 {
 		log.Warn("brokerId becomes 0: the broker is a master (brokerRole)", "brokerId", brokerId, "brokerRole", c.BrokerRole)
 	}

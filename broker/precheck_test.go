@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"rocketd/protocol"
+	"rocketd/store"
 	"rocketd/store/vfs"
 )
 
@@ -58,6 +59,32 @@ func TestOddities(t *testing.T) {
 	}
 	if !filepath.IsAbs(cfg.StorePathRootDir) {
 		t.Errorf("store path %s", cfg.StorePathRootDir)
+	}
+}
+
+// Keys that do not exist, each with the one that was likely meant, and values that a running broker would refuse.
+func TestSlips(t *testing.T) {
+	cfg, err := ReadConfig(writeConf(t, "flushDisktype=SYNC_FLUSH\nautoCreateTopicEnabel=false\nstorePathIndex=/x\nabortFile=/y\n=z\n"+
+		"tls.server.mod=enforcing\ntls.server.mode=disabled\nbrokerPermission=9\ndeleteWhen=25;ab\nfileReservedTime=48\nflushDiskType=SYNC_FLUSH \nbrokerRole= ASYNC_MASTER \nbrokerName=a\n"), DefaultConfig("store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.complete()
+	if err := cfg.Validate(); err != nil || cfg.FlushDiskType != store.SyncFlush {
+		t.Errorf("%v, flushDiskType=%q", err, cfg.FlushDiskType)
+	}
+	var log bytes.Buffer
+	cfg.logOddities(slog.New(slog.NewTextHandler(&log, nil)), 0)
+	for _, want := range []string{
+		"key=flushDisktype perhaps=flushDiskType", "key=autoCreateTopicEnabel perhaps=autoCreateTopicEnable", "key=tls.server.mod perhaps=tls.server.mode",
+		"keys=\"[storePathIndex abortFile]\"", "brokerPermission=9: must be from 0 to 7", "deleteWhen=25;ab: must be hours",
+	} {
+		if strings.Count(log.String(), want) != 1 {
+			t.Errorf("%q is not there once:\n%s", want, log.String())
+		}
+	}
+	if n := strings.Count(log.String(), "\n"); n != 6 {
+		t.Errorf("%d lines\n%s", n, log.String())
 	}
 }
 

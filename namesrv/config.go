@@ -176,20 +176,30 @@ var withoutEffect = strings.Fields(`
 	serverAsyncSemaphoreValue serverSocketSndBufSize serverSocketRcvBufSize writeBufferHighWaterMark
 	writeBufferLowWaterMark serverPooledByteBufAllocatorEnable useEpollNativeSelector`)
 
-// ignored are the keys without effect that are not set to their default, and those that are unknown.
-func (c *Config) ignored() []string {
+// ignored are the keys that are unknown, and those without effect that are not set to their default.
+func (c *Config) ignored() (unknown, idle []string) {
 	usual := make(map[string]string)
 	for _, kv := range compat.PropertiesOf(DefaultConfig("")) {
 		usual[kv.Key] = kv.Value
 	}
-	var keys []string
 	for _, kv := range c.Items() {
-		if remoting.IsTLSKey(kv.Key) {
-			continue
+		value, known := usual[kv.Key]
+		switch {
+		case remoting.IsTLSKey(kv.Key):
+		case !known:
+			unknown = append(unknown, kv.Key)
+		case kv.Value != value && slices.Contains(withoutEffect, kv.Key):
+			idle = append(idle, kv.Key)
 		}
-		if value, known := usual[kv.Key]; !known || kv.Value != value && slices.Contains(withoutEffect, kv.Key) {
-			keys = append(keys, kv.Key)
-		}
+	}
+	return unknown, idle
+}
+
+// known are the keys that have a field.
+func (c *Config) known() []string {
+	var keys []string
+	for _, kv := range compat.PropertiesOf(c) {
+		keys = append(keys, kv.Key)
 	}
 	return keys
 }

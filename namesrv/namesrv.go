@@ -117,8 +117,16 @@ func New(cfg Config, log *slog.Logger, clock func() time.Time) (*Server, error) 
 // Start opens the port. The error names the address when it is taken.
 func (s *Server) Start() error {
 	cfg := s.config.Load()
-	if keys := cfg.ignored(); len(keys) > 0 {
-		s.log.Warn("configuration keys that have no effect", "keys", keys)
+	unknown, idle := cfg.ignored()
+	slips, others := compat.UnknownKeys(unknown, append(cfg.known(), remoting.TLSKeys()...))
+	for _, slip := range slips {
+		s.log.Warn("a configuration key that does not exist; it changes nothing. Perhaps another was meant", "key", slip.Key, "perhaps", slip.Value)
+	}
+	if len(others) > 0 {
+		s.log.Warn("configuration keys that do not exist, in the name server of RocketMQ 4.9.8 neither; they change nothing", "keys", others)
+	}
+	if len(idle) > 0 {
+		s.log.Warn("configuration keys that are accepted and have no effect here", "keys", idle)
 	}
 	for _, kv := range cfg.odd {
 		s.log.Warn("a boolean that is neither true nor false; it is taken for false, as the official name server does", "key", kv.Key, "value", kv.Value)

@@ -98,6 +98,15 @@ func (c *TLSConfig) Set(key, value string) bool {
 // IsTLSKey tells whether a key of a configuration file is one of TLS.
 func IsTLSKey(key string) bool { return new(TLSConfig).Set(key, "") }
 
+// TLSKeys are all keys of TLS.
+func TLSKeys() []string {
+	return []string{
+		"tls.enable", "tls.config.file", "tls.test.mode.enable", "tls.server.mode", "tls.server.need.client.auth",
+		"tls.server.certPath", "tls.server.keyPath", "tls.server.keyPassword", "tls.server.authClient", "tls.server.trustCertPath",
+		"tls.client.certPath", "tls.client.keyPath", "tls.client.keyPassword", "tls.client.authServer", "tls.client.trustCertPath",
+	}
+}
+
 // IsSecretKey tells whether the value of a key may be shown to nobody.
 func IsSecretKey(key string) bool {
 	return key == "tls.server.keyPassword" || key == "tls.client.keyPassword"

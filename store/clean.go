@@ -11,8 +11,6 @@ import (
 
 // Official limits of cleaning (DefaultMessageStore and MappedFileQueue of 4.9.8).
 const (
-	diskWarningRatio     = 0.90 // above, writes are refused
-	diskForciblyRatio    = 0.85 // above, files go before they have expired
 	cleanDelay           = 60 * time.Second
 	diskCheckDelay       = time.Second
 	diskCheckInterval    = 10 * time.Second
@@ -82,9 +80,9 @@ func (s *Store) checkDisk() (diskUse, error) {
 	u.free = min(u.free, free)
 	full := false
 	switch {
-	case u.most() > diskWarningRatio:
+	case 100*u.most() > float64(cfg.DiskSpaceWarningLevelRatio):
 		full = true
-		reason := fmt.Sprintf("%.1f percent of the disk are used, %.0f are the limit", 100*u.most(), 100*diskWarningRatio)
+		reason := fmt.Sprintf("%.1f percent of the disk are used, %d are the limit", 100*u.most(), cfg.DiskSpaceWarningLevelRatio)
 		s.clean.diskFullReason.Store(&reason)
 	case u.short(cfg):
 		full = true
@@ -129,7 +127,7 @@ func (s *Store) deleteExpiredLog(stop <-chan struct{}) error {
 	if !hour && !space && !manual {
 		return nil
 	}
-	forced := cfg.CleanFileForciblyEnable && (use.most() > diskForciblyRatio || use.short(cfg))
+	forced := cfg.CleanFileForciblyEnable && (100*use.most() > float64(cfg.DiskSpaceCleanForciblyRatio) || use.short(cfg))
 	starts := s.log.FileStarts()
 	reserved := time.Duration(cfg.FileReservedTime) * time.Hour
 	deleted := 0

@@ -81,6 +81,14 @@ func TestCleaning(t *testing.T) {
 		"space":         {func(s *Store, d *disk, c *clock) { c.Advance(65 * time.Hour); d.used.Store(760) }, 8},
 		"space, young":  {func(s *Store, d *disk, c *clock) { d.used.Store(840) }, 0},
 		"space, forced": {func(s *Store, d *disk, c *clock) { d.used.Store(860) }, 10},
+		"space, forced by a lower ratio": {func(s *Store, d *disk, c *clock) {
+			d.used.Store(840)
+			set(s, func(f *Config) { f.DiskSpaceCleanForciblyRatio = 80 })
+		}, 10},
+		"space, not forced by a higher ratio": {func(s *Store, d *disk, c *clock) {
+			d.used.Store(860)
+			set(s, func(f *Config) { f.DiskSpaceCleanForciblyRatio = 95 })
+		}, 0},
 		"bytes, forced": {func(s *Store, d *disk, c *clock) {
 			d.free.Store(999)
 			set(s, func(f *Config) { f.DiskMinFreeBytes = 1000 })
@@ -217,6 +225,20 @@ func TestDiskFullRefusesAndRecovers(t *testing.T) {
 		t.Error(err, s.Writable())
 	}
 	put(t, s, newMessage("T", 0, 1))
+	// The limit in percent, set on the running store.
+	d.used.Store(950)
+	set(s, func(f *Config) { f.DiskSpaceWarningLevelRatio = 94 })
+	if _, err := s.checkDisk(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Writable(); !errors.Is(err, ErrDiskFull) || !strings.Contains(err.Error(), "94 are the limit") {
+		t.Error(err)
+	}
+	set(s, func(f *Config) { f.DiskSpaceWarningLevelRatio = 95 })
+	if _, err := s.checkDisk(); err != nil || s.Writable() != nil {
+		t.Error(err, s.Writable())
+	}
+	d.used.Store(900)
 	// The limit in bytes, set on the running store.
 	d.free.Store(4999)
 	set(s, func(f *Config) { f.DiskMinFreeBytes = 5000 })

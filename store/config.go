@@ -56,7 +56,9 @@ type Config struct {
 	DeleteWhen                       string // hours of the day in which expired files go, `04;16`
 	DiskMaxUsedSpaceRatio            int    // percent; above, expired files go at any hour (clamped to 10..95)
 	DiskMinFreeBytes                 int64  // our own key: with less free bytes files go and writes are refused; 0: no such limit
-	CleanFileForciblyEnable          bool   // above 85 percent files go before they have expired
+	CleanFileForciblyEnable          bool   // above diskSpaceCleanForciblyRatio files go before they have expired
+	DiskSpaceWarningLevelRatio       int    // percent; above, writes are refused. A key of 5.x, a system property of 4.9.8. Live
+	DiskSpaceCleanForciblyRatio      int    // percent; above, files go before they have expired. A key of 5.x, a system property of 4.9.8. Live
 	DeleteCommitLogFilesInterval     int    // between two deletions
 	DeleteConsumeQueueFilesInterval  int    // between two deletions
 	DestroyMapedFileIntervalForcibly int    // how long a file's reader may hold it back
@@ -163,6 +165,8 @@ func DefaultConfig(root string) Config {
 		DeleteWhen:                       "04",
 		DiskMaxUsedSpaceRatio:            75,
 		CleanFileForciblyEnable:          true,
+		DiskSpaceWarningLevelRatio:       90,
+		DiskSpaceCleanForciblyRatio:      85,
 		DeleteCommitLogFilesInterval:     100,
 		DeleteConsumeQueueFilesInterval:  100,
 		DestroyMapedFileIntervalForcibly: 120_000,

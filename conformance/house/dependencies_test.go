@@ -21,6 +21,7 @@ var reasons = map[string]string{
 	"go.yaml.in/yaml/v4":                      "ACL files: places of errors, and comments that outlive a change",
 	"github.com/fsnotify/fsnotify":            "ACL files that change are read at once",
 	"github.com/youmark/pkcs8":                "encrypted private keys of TLS",
+	"github.com/xrash/smetrics":               "which key or flag a misspelt one was meant for; urfave/cli brings it along",
 	"golang.org/x/sys":                        "fdatasync, open-file-description locks, statfs",
 }
 
