@@ -118,8 +118,7 @@ func signed(code protocol.RequestCode, accessKey, secret string, body []byte, fi
 	key := newSigningKey(secret)
 	s := signers.Get().(*signer)
 	defer s.release()
-	s.sort(c.Fields)
-	c.SetField(fieldSignature, string(s.sign(&key, body, true)))
+	c.SetField(fieldSignature, string(s.sign(&key, c, s.order(c), true)))
 	return c
 }
 
