@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"rocketd/acl"
-	"rocketd/acl/admin"
 	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
 	"rocketd/protocol/header"
 	"rocketd/remoting"
+	"rocketd/remoting/acl"
+	"rocketd/remoting/acl/admin"
 )
 
 // Access control: what every request has to pass when aclEnable is set, and its administration (50 to 53).

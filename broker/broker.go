@@ -17,8 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"rocketd/acl"
-	"rocketd/acl/admin"
 	"rocketd/broker/clients"
 	"rocketd/broker/filter"
 	"rocketd/broker/groups"
@@ -29,6 +27,8 @@ import (
 	"rocketd/compat"
 	"rocketd/protocol/body"
 	"rocketd/remoting"
+	"rocketd/remoting/acl"
+	"rocketd/remoting/acl/admin"
 	"rocketd/store"
 	"rocketd/store/vfs"
 )

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"sync"
 
-	"rocketd/acl/admin"
 	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
 	"rocketd/protocol/header"
 	"rocketd/remoting"
+	"rocketd/remoting/acl/admin"
 )
 
 // settings is what a running broker knows of its configuration beside the values in force.

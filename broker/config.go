@@ -5,9 +5,9 @@ import (
 	"runtime"
 	"time"
 
-	"rocketd/acl/admin"
 	"rocketd/compat"
 	"rocketd/remoting"
+	"rocketd/remoting/acl/admin"
 	"rocketd/store"
 )
 

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"rocketd/acl"
-	"rocketd/acl/admin"
 	"rocketd/protocol"
+	"rocketd/remoting/acl"
+	"rocketd/remoting/acl/admin"
 	"rocketd/remoting/remotingtest"
 	"rocketd/store/vfs"
 )

@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"rocketd/acl"
-	"rocketd/acl/admin"
 	"rocketd/compat"
 	"rocketd/remoting"
+	"rocketd/remoting/acl"
+	"rocketd/remoting/acl/admin"
 )
 
 // Config is what a name server can be told; keys and defaults as NamesrvConfig and NettyServerConfig of 4.9.8.

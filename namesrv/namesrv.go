@@ -20,10 +20,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"rocketd/acl"
-	"rocketd/acl/admin"
 	"rocketd/compat"
 	"rocketd/remoting"
+	"rocketd/remoting/acl"
+	"rocketd/remoting/acl/admin"
 )
 
 // A broker is gone when it has not registered for brokerExpiry; the first look is after firstSweep, the others

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"rocketd/acl"
-	"rocketd/acl/admin"
 	"rocketd/protocol"
 	"rocketd/protocol/header"
+	"rocketd/remoting/acl"
+	"rocketd/remoting/acl/admin"
 	"rocketd/remoting/remotingtest"
 )
 

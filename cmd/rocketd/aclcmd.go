@@ -8,8 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"rocketd/acl"
 	"rocketd/protocol"
+	"rocketd/remoting/acl"
 )
 
 // exitDenied is the exit code of `rocketd admin acl check` when the answer is no.

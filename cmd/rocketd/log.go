@@ -5,7 +5,7 @@ import (
 	"os"
 	"strings"
 
-	"rocketd/acl/admin"
+	"rocketd/remoting/acl/admin"
 )
 
 // logger writes events to standard error, where a supervisor collects them.

@@ -11,10 +11,9 @@ var floors = map[string][]string{
 	"protocol": {"compat", "protocol"},
 	"remoting": {"compat", "protocol", "remoting"},
 	"store":    {"compat", "protocol", "store"},
-	"acl":      {"compat", "protocol", "remoting", "acl"},
-	"namesrv":  {"compat", "protocol", "remoting", "acl", "namesrv"},
-	"broker":   {"compat", "protocol", "remoting", "store", "acl", "broker"},
-	"cmd":      {"compat", "protocol", "remoting", "store", "acl", "broker", "namesrv", "cmd"},
+	"namesrv":  {"compat", "protocol", "remoting", "namesrv"},
+	"broker":   {"compat", "protocol", "remoting", "store", "broker"},
+	"cmd":      {"compat", "protocol", "remoting", "store", "broker", "namesrv", "cmd"},
 }
 
 // only lists third-party modules that a single room may know, and why.

@@ -3,11 +3,11 @@ package house
 import (
 	"testing"
 
-	"rocketd/acl"
-	"rocketd/acl/admin"
 	"rocketd/broker"
 	"rocketd/namesrv"
 	"rocketd/protocol"
+	"rocketd/remoting/acl"
+	"rocketd/remoting/acl/admin"
 )
 
 // TestEveryCodeHasAKind: each declared code is one that changes something, or is said not to be; the kind fits where the code
@@ -19,7 +19,7 @@ func TestEveryCodeHasAKind(t *testing.T) {
 		served := routed[c] || named[c]
 		switch kind {
 		case admin.Unknown:
-			t.Errorf("%d %s has no kind in acl/admin/kind.go: does it change something that is an administrator's?", int(c), c)
+			t.Errorf("%d %s has no kind in remoting/acl/admin/kind.go: does it change something that is an administrator's?", int(c), c)
 		case admin.Unserved, admin.ToClient:
 			if served {
 				t.Errorf("%d %s is served, and its kind says that it is not", int(c), c)

@@ -49,6 +49,5 @@ func (c *Credentials) Sign(cmd *protocol.Command) {
 	cmd.SetField(fieldAccessKey, c.AccessKey)
 	s := signers.Get().(*signer)
 	defer s.release()
-	s.sort(cmd.Fields)
-	cmd.SetField(fieldSignature, string(s.sign(&c.key, cmd.Body, true)))
+	cmd.SetField(fieldSignature, string(s.sign(&c.key, cmd, s.order(cmd), true)))
 }

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"rocketd/acl"
 	"rocketd/protocol"
 	"rocketd/remoting"
+	"rocketd/remoting/acl"
 )
 
 // SurfaceConfig is what the admin surface can be told; broker and name server have the same keys. Both are heeded at the start and when
