@@ -220,7 +220,9 @@ func (g *get) match(e consumequeue.Entry) bool {
 	return !ok || f.MatchUnit(u.StoreTimestamp, u.BitMap)
 }
 
-// full is isTheBatchFull of 4.9.8: the first message is always given.
+// full is isTheBatchFull of 4.9.8: the first message is always given. What was stored before the start may be on the disk,
+// whatever the distance from the log's end; such an answer is short, so that those who wait behind it don't wait long
+// (compat).
 func (g *get) full(bytes, count int, e consumequeue.Entry) bool {
 	if bytes == 0 || count == 0 {
 		return false
@@ -228,6 +230,8 @@ func (g *get) full(bytes, count int, e consumequeue.Entry) bool {
 	maxBytes, maxCount := g.cfg.MaxTransferBytesOnMessageInMemory, g.cfg.MaxTransferCountOnMessageInMemory
 	if e.PhyOffset < g.inMemory {
 		maxBytes, maxCount = g.cfg.MaxTransferBytesOnMessageInDisk, g.cfg.MaxTransferCountOnMessageInDisk
+	} else if g.s.log.Cold(e.PhyOffset) {
+		maxBytes = min(maxBytes, g.cfg.MaxTransferBytesOnMessageInDisk)
 	}
 	return count >= g.max || bytes+int(e.Size) > maxBytes || count >= maxCount
 }

@@ -117,6 +117,34 @@ func TestGetLimits(t *testing.T) {
 	}
 }
 
+// After a start what was stored before may have to come from the disk: an answer has the bytes of one from the disk,
+// and as many messages as one from memory.
+func TestGetLimitsAfterAStart(t *testing.T) {
+	cfg := smallConfig("/store")
+	cfg.MappedFileSizeCommitLog = 1 << 20
+	cfg.MappedFileSizeConsumeQueue = 20_000
+	cfg.MaxMessageSize = 1 << 20
+	mem := vfs.NewMem(nil)
+	s := openStore(t, mem, cfg, Options{})
+	for n := range 40 {
+		put(t, s, sized("Kilo", n, 10<<10), newMessage("Small", 0, n))
+	}
+	for range 3 { // so that recovery need not read the file of the others
+		put(t, s, sized("Large", 0, 800<<10))
+	}
+	closeStore(t, s)
+	s = openStore(t, mem, cfg, Options{})
+	defer func() { closeStore(t, s) }()
+	for n := range 40 {
+		put(t, s, sized("New", n, 10<<10))
+	}
+	for topic, want := range map[string]int{"Kilo": 6, "Small": 32, "New": 25} {
+		if got := s.Get(topic, 0, 0, 32, nil); got.Count != want || got.Cold != (topic != "New") {
+			t.Errorf("%s: %d messages, cold %v; want %d", topic, got.Count, got.Cold, want)
+		}
+	}
+}
+
 // byTag chooses by the hash of a tag, byBody by an ending of the body.
 type byTag struct {
 	code int64
