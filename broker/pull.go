@@ -52,7 +52,7 @@ func (b *Broker) firstPull(c *remoting.Call, req *header.PullMessageRequest) (*p
 	}
 	var answer *protocol.Command
 	if code := pullCode(got.Status, req.QueueOffset); code != protocol.PullNotFound ||
-		req.SysFlag&pullSuspend == 0 || !b.hold(c, req, p) {
+		req.SysFlag&pullSuspend == 0 || !b.hold(c, req, p, got.Status == store.Mending) {
 		if code == protocol.PullNotFound && req.SysFlag&pullSuspend != 0 && b.path.stopping.Load() {
 			// Its client has just been told 19 and asks again at once. Another 19 would keep it asking until a pull is
 			// lost with its connection, which a Java client notices after 30 s; after this it waits 3 s.
@@ -157,7 +157,7 @@ func pullCode(s store.GetStatus, offset int64) protocol.ResponseCode {
 		return protocol.Success
 	case store.NoMatchedMessage, store.MessageWasRemoving:
 		return protocol.PullRetryImmediately
-	case store.OffsetOverflowOne, store.OffsetFoundNull:
+	case store.OffsetOverflowOne, store.OffsetFoundNull, store.Mending:
 		return protocol.PullNotFound
 	case store.NoMatchedLogicQueue, store.NoMessageInQueue:
 		if offset == 0 {
@@ -178,6 +178,7 @@ var statusNames = [...]string{
 	store.OffsetTooSmall:      "OFFSET_TOO_SMALL",
 	store.NoMatchedLogicQueue: "NO_MATCHED_LOGIC_QUEUE",
 	store.NoMessageInQueue:    "NO_MESSAGE_IN_QUEUE",
+	store.Mending:             "OFFSET_FOUND_NULL", // clients read the code, people the remark
 }
 
 // answerPull makes the answer of a pull.
@@ -209,8 +210,9 @@ type heldPull struct {
 	req  *header.PullMessageRequest
 }
 
-// hold makes a pull wait; false: it can't be held and is answered now.
-func (b *Broker) hold(c *remoting.Call, req *header.PullMessageRequest, p checkedPull) bool {
+// hold makes a pull wait; false: it can't be held and is answered now. mending: its place in the queue is being made again from
+// the log; it waits until the next look at all held pulls, and no arrival lets it go on before.
+func (b *Broker) hold(c *remoting.Call, req *header.PullMessageRequest, p checkedPull, mending bool) bool {
 	cfg := b.config()
 	millis := req.SuspendTimeoutMillis
 	if !cfg.LongPollingEnable {
@@ -225,6 +227,9 @@ func (b *Broker) hold(c *remoting.Call, req *header.PullMessageRequest, p checke
 	h.Pull = longpoll.Pull{Topic: p.topic.TopicName, QueueId: req.QueueId, Offset: req.QueueOffset,
 		Deadline: deadline, Owner: c.Conn(), Waiter: h}
 	h.Filter = p.filter
+	if mending {
+		h.Offset, h.Deadline = math.MaxInt64, now
+	}
 	// What is held for long is small: the header's text goes, and with it all that is not needed again.
 	req.ConsumerGroup, req.Topic, req.BrokerName = p.group.GroupName, p.topic.TopicName, ""
 	req.Subscription, req.ExpressionType = strings.Clone(req.Subscription), strings.Clone(req.ExpressionType)

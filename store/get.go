@@ -2,9 +2,12 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
+	"io/fs"
 	"sync"
 
 	"rocketd/protocol/message"
+	"rocketd/store/commitlog"
 	"rocketd/store/consumequeue"
 )
 
@@ -22,6 +25,9 @@ const (
 	OffsetTooSmall
 	NoMatchedLogicQueue // never given: a queue that does not exist counts as empty, as in 4.9.8
 	NoMessageInQueue
+	// Mending is ours: the entry at the offset is damaged and is being made again from the log (mend.go). Whoever asks again
+	// later gets its message; the official broker passes over it.
+	Mending
 )
 
 // minScan is how many entries a Get looks at, at least, before it gives up filtering (16000 bytes of entries in
@@ -63,8 +69,14 @@ type GetResult struct {
 // getScratch is memory that one Get needs for itself.
 type getScratch struct {
 	entries []byte
-	chosen  []consumequeue.Entry
+	chosen  []chosenEntry
 	units   consumequeue.UnitReader
+}
+
+// chosenEntry is an entry whose record is to be read.
+type chosenEntry struct {
+	consumequeue.Entry
+	at int64 // queue offset
 }
 
 var getScratches = sync.Pool{New: func() any { return new(getScratch) }}
@@ -80,6 +92,11 @@ type get struct {
 	logEnd   int64
 	inMemory int64 // records from this offset on count as in memory
 	skipTo   int64 // entries before this log offset are passed over: their file is gone
+	first    int64 // queue offset that the Get begins with
+	base     int64 // queue offset of the first of entries
+	end      int64 // log offset behind the last entry, at first the log's minimum: the next lies behind it
+	damage   int64 // queue offset of the damaged entry that ends the Get, -1: none
+	broken   bool  // it was found when its record was read
 	result   GetResult
 }
 
@@ -87,7 +104,7 @@ type get struct {
 // bytes; filter nil takes all. The rules are those of DefaultMessageStore#getMessage of 4.9.8.
 func (s *Store) Get(topic string, queueId int32, offset int64, max int, filter Filter) GetResult {
 	cfg := s.Config()
-	g := get{s: s, cfg: cfg, filter: filter, max: max, logEnd: s.log.MaxOffset()}
+	g := get{s: s, cfg: cfg, filter: filter, max: max, logEnd: s.log.MaxOffset(), end: s.log.MinOffset(), damage: -1}
 	g.inMemory = g.logEnd - s.inMemoryBytes(cfg)
 	g.result.NextBeginOffset = offset
 	g.result.Status = NoMessageInQueue
@@ -129,7 +146,7 @@ func (s *Store) inMemoryBytes(cfg *Config) int64 {
 
 // read reads from an offset that the queue has. It looks at the entries of one file, as the official broker does.
 func (g *get) read(q *consumequeue.Queue, offset int64) {
-	g.queue, g.getScratch = q, getScratches.Get().(*getScratch)
+	g.queue, g.first, g.getScratch = q, offset, getScratches.Get().(*getScratch)
 	defer func() {
 		g.units.Reset()
 		getScratches.Put(g.getScratch)
@@ -149,6 +166,12 @@ func (g *get) read(q *consumequeue.Queue, offset int64) {
 			if err != nil {
 				g.s.o.Log.Error("reading a consume queue failed", "topic", q.Topic(), "queueId", q.QueueId(), "offset", offset+scanned, "error", err)
 			}
+			if errors.Is(err, fs.ErrNotExist) && offset+scanned >= q.Min() && g.s.damaged(q, offset+scanned, consumequeue.Entry{}) {
+				if scanned == 0 {
+					r.Status = Mending
+				}
+				break
+			}
 			if scanned == 0 {
 				_, fileEnd := q.FileOf(offset)
 				r.Status, r.NextBeginOffset = OffsetFoundNull, g.correct(offset, fileEnd)
@@ -157,30 +180,45 @@ func (g *get) read(q *consumequeue.Queue, offset int64) {
 			break
 		}
 		var n int
-		n, full = g.readEntries(offset+scanned, g.entries)
+		g.base = offset + scanned
+		n, full = g.readEntries(g.entries)
 		scanned += int64(n)
+	}
+	if g.damage >= 0 {
+		if scanned = g.damage - offset; scanned == 0 {
+			r.Status = Mending
+		}
 	}
 	r.NextBeginOffset = offset + scanned
 	r.SuggestSlave = r.BehindBytes > g.logEnd-g.inMemory
 }
 
 // readEntries adds the records of entries to the body. It returns how many entries it has dealt with, and whether
-// the limits are reached. at is the queue offset of the first.
-func (g *get) readEntries(at int64, entries []byte) (n int, full bool) {
+// the limits are reached: so they count when an entry is damaged.
+func (g *get) readEntries(entries []byte) (n int, full bool) {
 	for len(entries) > 0 {
 		// First choose, as if every record could be read and passed the filter, then read; if some did not, the
 		// limits are not reached yet and there is a next round.
 		chosen, bytes, took := g.chosen[:0], 0, 0
 		for full = false; took < len(entries); took += consumequeue.EntrySize {
 			e := consumequeue.Decode(entries[took:])
-			if e.PhyOffset < 0 || e.Size <= 0 || int(e.Size) > g.cfg.MappedFileSizeCommitLog && !e.IsBlank() {
-				g.s.tellEntry(g.queue, at+int64(n+took/consumequeue.EntrySize), e)
-				continue
+			at := g.base + int64(n+took/consumequeue.EntrySize)
+			if e.PhyOffset < g.end || e.Size <= 0 || e.PhyOffset > g.logEnd-int64(e.Size) { // blank, expired, just added or damaged
+				pass, before := g.odd(at, e)
+				if g.damage >= 0 {
+					if k := len(chosen) - 1; k >= 0 && chosen[k].Entry == before {
+						chosen = chosen[:k]
+					}
+					full = true
+					break
+				}
+				if pass {
+					continue
+				}
 			}
-			if !e.IsBlank() {
-				g.result.BehindBytes, g.result.Cold = g.logEnd-e.PhyOffset, g.s.log.Cold(e.PhyOffset)
-			}
-			if e.PhyOffset < g.skipTo || e.IsBlank() {
+			g.end = e.PhyOffset + int64(e.Size)
+			g.result.BehindBytes, g.result.Cold = g.logEnd-e.PhyOffset, g.s.log.Cold(e.PhyOffset)
+			if e.PhyOffset < g.skipTo {
 				continue
 			}
 			if full = g.full(len(g.result.Body)+bytes, g.result.Count+len(chosen), e); full {
@@ -189,7 +227,7 @@ func (g *get) readEntries(at int64, entries []byte) (n int, full bool) {
 			if g.filter != nil && !g.match(e) {
 				continue
 			}
-			chosen, bytes = append(chosen, e), bytes+int(e.Size)
+			chosen, bytes = append(chosen, chosenEntry{e, at}), bytes+int(e.Size)
 		}
 		g.chosen = chosen
 		n += took / consumequeue.EntrySize
@@ -197,7 +235,7 @@ func (g *get) readEntries(at int64, entries []byte) (n int, full bool) {
 		if len(chosen) == 0 {
 			return n, full
 		}
-		if all := g.readRecords(chosen, bytes); all && full {
+		if all := g.readRecords(chosen, bytes); all && full || g.damage >= 0 {
 			return n, true
 		}
 	}
@@ -238,7 +276,7 @@ func (g *get) full(bytes, count int, e consumequeue.Entry) bool {
 
 // readRecords appends the chosen records to the body, neighbours in the log with one read; all is false when one of
 // them was left out.
-func (g *get) readRecords(chosen []consumequeue.Entry, bytes int) (all bool) {
+func (g *get) readRecords(chosen []chosenEntry, bytes int) (all bool) {
 	r := &g.result
 	if r.Body == nil {
 		r.Body = newBody(bytes)
@@ -264,10 +302,16 @@ func (g *get) readRecords(chosen []consumequeue.Entry, bytes int) (all bool) {
 				if !g.readRecords(run[i:i+1], 0) {
 					all = false
 				}
+				if g.broken {
+					return false
+				}
 			}
 			continue
 		}
 		if err != nil {
+			if errors.Is(err, commitlog.ErrNotFound) && run[0].PhyOffset >= g.s.log.MinOffset() && g.breakAt(run[0]) {
+				return false
+			}
 			g.removing(run[0])
 			all = false
 			continue
@@ -276,12 +320,15 @@ func (g *get) readRecords(chosen []consumequeue.Entry, bytes int) (all bool) {
 		if !g.keep(run, before) {
 			all = false
 		}
+		if g.broken {
+			return false
+		}
 	}
 	return all
 }
 
 // removing notes that a record is gone: what its file had is passed over.
-func (g *get) removing(e consumequeue.Entry) {
+func (g *get) removing(e chosenEntry) {
 	if len(g.result.Body) == 0 {
 		g.result.Status = MessageWasRemoving
 	}
@@ -291,16 +338,19 @@ func (g *get) removing(e consumequeue.Entry) {
 
 // keep goes through the records of a run, which the body holds from before on, and takes out those that the filter
 // refuses or that are not what their entry says.
-func (g *get) keep(run []consumequeue.Entry, before int) (all bool) {
+func (g *get) keep(run []chosenEntry, before int) (all bool) {
 	r := &g.result
 	all = true
 	read, write := before, before
 	for _, e := range run {
 		record := message.Record(r.Body[read : read+int(e.Size)])
 		read += int(e.Size)
-		if !isRecordOf(record, e) {
-			g.s.tellEntry(g.queue, -1, e)
+		if !isRecordOf(record, e.Entry) || record.QueueOffset() != e.at && !g.isFurther(record, e.at) {
 			all = false
+			if g.breakAt(e) {
+				break
+			}
+			g.s.tellEntry(g.queue, e.Entry)
 			continue
 		}
 		if g.filter != nil && !g.filter.MatchRecord(record) {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -258,37 +257,5 @@ func TestGetRefusesWrongEntries(t *testing.T) {
 	}
 	if got := s.Get("Wrong", 0, 0, 32, nil); got.Count != 0 || len(got.Body) != 0 || got.Status == Found {
 		t.Errorf("%+v", got)
-	}
-}
-
-// A page of a queue that was lost, or is garbage, in a file that no start looks at: what is there is passed over, the others
-// are given, and the log names the file.
-func TestGetPassesOverDamagedEntries(t *testing.T) {
-	for _, garbage := range [][]byte{make([]byte, 200), bytes.Repeat([]byte{0xff}, 200), bytes.Repeat([]byte{0, 0, 0, 0, 0, 0, 0, 9, 0x80, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}, 10)} {
-		mem := vfs.NewMem(nil)
-		var log errorLog
-		s := openStore(t, mem, smallConfig("/store"), Options{Log: log.logger()})
-		for n := range 150 {
-			put(t, s, newMessage("T", 0, n))
-		}
-		if err := s.saveCheckpoint(); err != nil {
-			t.Fatal(err)
-		}
-		overwrite(t, mem, "/store/consumequeue/T/0/00000000000000001000", 200, garbage) // entries 60 to 69
-		var got []int64
-		for offset := int64(0); offset < 150; {
-			r := s.Get("T", 0, offset, 32, nil)
-			for _, rec := range records(t, r.Body) {
-				got = append(got, rec.QueueOffset())
-			}
-			if r.NextBeginOffset <= offset {
-				t.Fatalf("%+v", r)
-			}
-			offset = r.NextBeginOffset
-		}
-		if len(got) != 140 || got[59] != 59 || got[60] != 70 || !strings.Contains(log.String(), "/store/consumequeue/T/0/00000000000000001000") {
-			t.Errorf("%d messages: %v\n%s", len(got), got, log.String())
-		}
-		closeStore(t, s)
 	}
 }

@@ -51,6 +51,7 @@ type Store struct {
 	lastStored atomic.Int64 // store timestamp of the last record dispatched
 
 	wrong wrongEntries
+	mend  mender
 
 	// Flusher, or who holds flushing. What the checkpoint file says now; remade: recovery has made entries that are in
 	// memory only.
@@ -63,7 +64,7 @@ type Store struct {
 	clean cleanState
 
 	// Goroutines, in the order in which Close ends them.
-	cleaner, dispatcher, flusher worker
+	cleaner, mender, dispatcher, flusher worker
 }
 
 // worker is a goroutine of the store.
@@ -105,7 +106,7 @@ func Open(cfg Config, o Options) (*Store, error) {
 		o.DeliverTime = deliverTimes(cfg.MessageDelayLevel)
 	}
 	cfg.announce(o.Log)
-	s := &Store{o: o, memory: totalMemory(), wake: make(chan struct{}, 1)}
+	s := &Store{o: o, memory: totalMemory(), wake: make(chan struct{}, 1), mend: mender{wake: make(chan struct{}, 1)}}
 	s.config.Store(&cfg)
 	s.stats.started = o.Clock()
 	if err := s.openLocked(); err != nil {
@@ -268,6 +269,7 @@ func (s *Store) Start() {
 		s.flushLoop(stop)
 	})
 	s.dispatcher.start(s.dispatchLoop)
+	s.mender.start(s.mendLoop)
 	s.cleaner.start(s.cleanLoop)
 }
 
@@ -283,6 +285,7 @@ func (s *Store) Close() error {
 	s.putting.Unlock()
 
 	s.cleaner.end()
+	s.mender.end()
 	var errs []error
 	if err := s.log.Flush(); err != nil { // with sync flush only what is durable is dispatched
 		errs = append(errs, err)

@@ -144,7 +144,12 @@ func (s *Store) Record(phyOffset int64) (message.Record, error) {
 // offset may be anything that a client sends, and what lies there anything that a client has stored, so the size
 // is only believed beside the magic code and the record's own place.
 func (s *Store) recordSize(phyOffset int64) (int32, error) {
-	b, err := s.log.Read(make([]byte, 0, message.MinRecordSize), phyOffset, message.MinRecordSize)
+	return s.readSize(make([]byte, 0, message.MinRecordSize), phyOffset)
+}
+
+// readSize is recordSize with a buffer to read into.
+func (s *Store) readSize(buf []byte, phyOffset int64) (int32, error) {
+	b, err := s.log.Read(buf, phyOffset, message.MinRecordSize)
 	if err != nil {
 		return 0, err
 	}

@@ -1,10 +1,13 @@
 package store
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 	"sync"
 
 	"rocketd/protocol/message"
+	"rocketd/store/commitlog"
 	"rocketd/store/consumequeue"
 )
 
@@ -53,12 +56,17 @@ func readUnit(q *consumequeue.Queue, address int64, found func(u Unit)) bool {
 
 // Entry is the consume-queue entry at a queue offset. Its tagsCode is that of its unit, if it leads to one; when that can't
 // be read, the tagsCode of a delayed message is calculated again (ScheduleMessageService of 4.9.8), others stay addresses.
+// There is none at a place whose entry is damaged until it is mended. A place without a message (a blank entry) has one whose
+// message is gone.
 func (s *Store) Entry(topic string, queueId int32, offset int64) (e Entry, ok bool) {
 	q := s.queues.Find(topic, queueId)
 	if q == nil {
 		return Entry{}, false
 	}
-	if e, ok = q.Entry(offset); ok && e.IsExtAddress() {
+	if e, ok = q.Entry(offset); !ok || !s.looksRight(e) {
+		return s.noEntry(q, offset)
+	}
+	if e.IsExtAddress() {
 		address := e.TagsCode
 		there := readUnit(q, address, func(u Unit) { e.TagsCode = u.TagsCode })
 		if !there && topic == message.TopicSchedule {
@@ -66,6 +74,42 @@ func (s *Store) Entry(topic string, queueId int32, offset int64) (e Entry, ok bo
 		}
 	}
 	return e, ok
+}
+
+// recordHeads are buffers for the beginnings of records.
+var recordHeads = sync.Pool{New: func() any { b := make([]byte, 0, message.MinRecordSize); return &b }}
+
+// looksRight tells whether a record of its size begins where an entry leads, if that is behind the beginning of the log; what can't be read
+// counts as right.
+func (s *Store) looksRight(e Entry) bool {
+	if e.Size <= 0 || e.PhyOffset < 0 {
+		return false
+	}
+	if e.PhyOffset < s.log.MinOffset() {
+		return true
+	}
+	b := recordHeads.Get().(*[]byte)
+	size, err := s.readSize((*b)[:0], e.PhyOffset)
+	recordHeads.Put(b)
+	return err == nil && size == e.Size || err != nil && !errors.Is(err, commitlog.ErrNotFound)
+}
+
+// noEntry is Entry for a place where there is none, or a damaged one.
+func (s *Store) noEntry(q *consumequeue.Queue, offset int64) (e Entry, ok bool) {
+	if offset < q.Min() || offset >= q.Max() {
+		return Entry{}, false
+	}
+	b, err := q.Read(nil, offset, 1)
+	switch {
+	case err == nil && len(b) == consumequeue.EntrySize:
+		e = consumequeue.Decode(b)
+	case !errors.Is(err, fs.ErrNotExist):
+		return Entry{}, false
+	}
+	if e.IsBlank() {
+		return Entry{PhyOffset: -1}, true
+	}
+	return e, !s.looksRight(e) && !s.damaged(q, offset, e)
 }
 
 // Unit is the unit to which a tagsCode that is an address leads (Entry.IsExtAddress); ok is false when there is none.
@@ -115,7 +159,7 @@ func (s *Store) TimeOf(topic string, queueId int32, offset int64) int64 {
 }
 
 func (s *Store) timeAt(q *consumequeue.Queue, offset int64) int64 {
-	e, ok := q.Entry(offset)
+	e, ok := s.mendedEntry(q, offset)
 	if !ok {
 		return -1
 	}
@@ -123,6 +167,22 @@ func (s *Store) timeAt(q *consumequeue.Queue, offset int64) int64 {
 		return t
 	}
 	return -1
+}
+
+// mendedEntry is the entry at a queue offset, made again when it is damaged; ok is false when there is none, or none that can be
+// believed.
+func (s *Store) mendedEntry(q *consumequeue.Queue, offset int64) (e Entry, ok bool) {
+	for tries := 0; ; tries++ {
+		if e, ok = q.Entry(offset); ok && s.looksRight(e) {
+			return e, true
+		}
+		if _, gone := s.noEntry(q, offset); gone || tries > 0 || offset < q.Min() || offset >= q.Max() {
+			return Entry{}, false
+		}
+		if err := s.MendNow(); err != nil {
+			return Entry{}, false // the log says so
+		}
+	}
 }
 
 // storeTime is the store timestamp of the record at a commit-log offset, 0 when there is none.
@@ -136,7 +196,11 @@ func (s *Store) storeTime(phyOffset int64) int64 {
 
 // OnDisk tells whether the message at a queue offset counts as "on disk" (rule of code 14).
 func (s *Store) OnDisk(topic string, queueId int32, offset int64) bool {
-	e, ok := s.Entry(topic, queueId, offset)
+	q := s.queues.Find(topic, queueId)
+	if q == nil {
+		return false
+	}
+	e, ok := q.Entry(offset)
 	return ok && s.log.MaxOffset()-e.PhyOffset > s.inMemoryBytes(s.Config())
 }
 
@@ -170,7 +234,7 @@ func (s *Store) searchTime(q *consumequeue.Queue, low, high, timestamp int64) in
 	leftKnown := false
 	for low <= high {
 		middle := (low + high) / 2
-		e, ok := q.Entry(middle)
+		e, ok := s.mendedEntry(q, middle)
 		if !ok || e.PhyOffset < minPhyOffset {
 			low, left = middle+1, middle
 			continue

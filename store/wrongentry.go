@@ -4,19 +4,20 @@ import (
 	"sync"
 	"time"
 
+	"rocketd/protocol/message"
 	"rocketd/store/consumequeue"
 )
 
-// wrongEntries is when damaged entries were logged last: a consumer may come upon thousands.
+// wrongEntries is when entries that lead to no message were logged last: a consumer may come upon thousands.
 type wrongEntries struct {
 	mu      sync.Mutex
 	told    time.Time
 	skipped int // not logged since
 }
 
-// tellEntry logs that an entry of a queue leads to no message of it, at most once a second; offset -1: it is not known which.
-// Consumers pass over it. The start does not look at each entry of each queue, and `rocketd store repair` makes such a queue again.
-func (s *Store) tellEntry(q *consumequeue.Queue, offset int64, e consumequeue.Entry) {
+// tellEntry logs that an entry of a queue leads to no message and can't be made again, at most once a second. Consumers pass
+// over it.
+func (s *Store) tellEntry(q *consumequeue.Queue, e consumequeue.Entry) {
 	w, now := &s.wrong, s.o.Clock()
 	w.mu.Lock()
 	if now.Sub(w.told) < time.Second {
@@ -27,9 +28,56 @@ func (s *Store) tellEntry(q *consumequeue.Queue, offset int64, e consumequeue.En
 	skipped := w.skipped
 	w.told, w.skipped = now, 0
 	w.mu.Unlock()
-	args := []any{"topic", q.Topic(), "queueId", q.QueueId(), "phyOffset", e.PhyOffset, "size", e.Size, "notLogged", skipped}
-	if offset >= 0 {
-		args = append(args, "queueOffset", offset, "file", q.FileName(offset))
+	s.o.Log.Error("THE LOG IS DAMAGED: a message can't be read, consumers pass over it", "topic", q.Topic(), "queueId", q.QueueId(),
+		"phyOffset", e.PhyOffset, "size", e.Size, "notLogged", skipped)
+}
+
+// odd looks at an entry that is not as most are. pass: it is to be passed over. One that is damaged becomes the end of the Get;
+// when it is the one before that is damaged, that one does and is returned.
+func (g *get) odd(at int64, e consumequeue.Entry) (pass bool, before consumequeue.Entry) {
+	s, log := g.s, g.s.log
+	switch {
+	case e.IsBlank():
+		return true, before
+	case e.PhyOffset < 0 || e.Size <= 0 || int(e.Size) > g.cfg.MappedFileSizeCommitLog || e.PhyOffset+int64(e.Size) > log.MaxOffset():
+	case e.PhyOffset >= g.end: // its message was stored after the Get began
+		return false, before
+	default:
+		// Expired, when all before it are. Else it, or the one before, is out of order.
+		ok, beforeAt := false, at
+		for !ok && beforeAt > g.queue.Min() {
+			beforeAt--
+			before, ok = g.queue.Entry(beforeAt)
+		}
+		if !ok || before.PhyOffset+int64(before.Size) <= e.PhyOffset {
+			return false, before
+		}
+		if s.belongs(g.queue, at, e) {
+			if beforeAt < g.first || s.belongs(g.queue, beforeAt, before) || !s.damaged(g.queue, beforeAt, before) {
+				return false, before
+			}
+			g.damage = beforeAt
+			return false, before
+		}
 	}
-	s.o.Log.Error("A CONSUME QUEUE IS DAMAGED: an entry leads to no message; stop the broker and run `rocketd store repair`", args...)
+	if !s.damaged(g.queue, at, e) {
+		s.tellEntry(g.queue, e)
+		return true, before
+	}
+	g.damage = at
+	return false, consumequeue.Entry{}
+}
+
+// breakAt ends the Get before an entry whose record turned out to be none; false when the entry has to be passed over.
+func (g *get) breakAt(e chosenEntry) bool {
+	if g.s.damaged(g.queue, e.at, e.Entry) {
+		g.damage, g.broken = e.at, true
+	}
+	return g.broken
+}
+
+// isFurther tells whether a record whose own queue offset is another has entered the queue of the Get at an offset beside its own.
+func (g *get) isFurther(r message.Record, at int64) bool {
+	_, err := message.Check(r, false)
+	return err == nil && isOf(r, g.queue, at)
 }

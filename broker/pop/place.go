@@ -31,6 +31,9 @@ func (c *Checkpoints) replay() {
 	records, broken := 0, 0
 	for at < end {
 		got := c.o.Store.Get(LogTopic, 0, at, readAtOnce, nil)
+		if got.Status == store.Mending && c.o.Store.MendNow() == nil {
+			got = c.o.Store.Get(LogTopic, 0, at, readAtOnce, nil)
+		}
 		for rest := got.Body; len(rest) > 0; records++ {
 			r := message.Record(rest[:message.Record(rest).Size()])
 			rest = rest[len(r):]

@@ -43,6 +43,7 @@ type Store interface {
 	Entry(topic string, queueId int32, offset int64) (store.Entry, bool)
 	Message(phyOffset int64) (message.Message, error)
 	Get(topic string, queueId int32, offset int64, max int, filter store.Filter) store.GetResult
+	MendNow() error
 	Put(run []*store.Put)
 	WaitFlushed(end int64, timeout time.Duration, done func(error))
 }

@@ -1,6 +1,7 @@
 package pop
 
 import (
+	"fmt"
 	"time"
 
 	"rocketd/store"
@@ -116,6 +117,9 @@ func (c *Checkpoints) copy(n *checkpoint, offset int64) (*store.Put, error) {
 	k := n.queue.Key
 	e, ok := c.o.Store.Entry(k.Topic, k.QueueId, offset)
 	if !ok {
+		if s := c.o.Store; offset >= s.MinOffset(k.Topic, k.QueueId) && offset < s.MaxOffset(k.Topic, k.QueueId) && n.tries < uint8(len(backoff)) {
+			return nil, fmt.Errorf("no entry at offset %d", offset)
+		}
 		c.o.Log.Warn("a popped message is gone", "group", k.Group, "topic", k.Topic, "queueId", k.QueueId, "offset", offset)
 		return nil, nil
 	}

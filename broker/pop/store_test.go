@@ -40,6 +40,8 @@ func (s *fakeStore) MaxOffset(topic string, queueId int32) int64 {
 }
 func (s *fakeStore) MaxPhyOffset() int64 { s.Lock(); defer s.Unlock(); return int64(len(s.log)) }
 
+func (s *fakeStore) MendNow() error { return nil }
+
 func (s *fakeStore) Entry(topic string, queueId int32, offset int64) (store.Entry, bool) {
 	q := s.queue(topic, queueId)
 	if offset < 0 || offset >= int64(len(q)) {

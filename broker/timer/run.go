@@ -170,6 +170,12 @@ func (t *Timer) code(offset int64, e store.Entry) (int64, error) {
 	if e.IsBlank() {
 		return 0, nil
 	}
+	if e.Size <= 0 || e.PhyOffset < 0 { // damaged, until the store has mended it
+		var ok bool
+		if e, ok = t.o.Store.Entry(message.TopicTimer, queueId, offset); !ok {
+			return 0, fmt.Errorf("no entry at offset %d", offset)
+		}
+	}
 	if e.IsExtAddress() {
 		e, _ = t.o.Store.Entry(message.TopicTimer, queueId, offset)
 	}

@@ -297,10 +297,16 @@ func (q *Queue) correctMin(minPhyOffset int64) {
 	if e, ok := q.at(lo); ok && !e.IsBlank() && e.PhyOffset >= minPhyOffset {
 		return
 	}
+	// A damaged or blank entry counts as the next right one does.
 	minimum := lo + int64(sort.Search(int(hi-lo), func(i int) bool {
-		e, ok := q.at(lo + int64(i))
-		return ok && e.PhyOffset >= minPhyOffset && !e.IsBlank()
+		_, e, ok := q.nextRight(lo+int64(i), hi)
+		return !ok || e.PhyOffset >= minPhyOffset
 	}))
+	if e, ok := q.at(minimum); minimum < hi && ok && e.IsBlank() {
+		for ; minimum < hi && ok && e.IsBlank(); e, ok = q.at(minimum) {
+			minimum++
+		}
+	}
 	phy := int64(-1)
 	if minimum < hi {
 		if e, ok := q.at(minimum); ok {
@@ -349,12 +355,12 @@ func (q *Queue) deleteExpired(minPhyOffset int64) (int, error) {
 	}
 	n := 0
 	for q.first+q.table.perFile < q.end && q.first+q.table.perFile <= q.written {
-		var buf [EntrySize]byte
-		b, err := q.readFile(buf[:0], q.first+q.table.perFile-1, EntrySize)
+		// If the last entry is damaged, its message may lie right before the next one's.
+		last, ok, err := q.rightFrom(q.first + q.table.perFile - 1)
 		if err != nil {
 			return n, err
 		}
-		if Decode(b).PhyOffset >= minPhyOffset {
+		if !ok || last.PhyOffset >= minPhyOffset {
 			break
 		}
 		q.table.files.drop(q, q.first)
@@ -372,6 +378,38 @@ func (q *Queue) deleteExpired(minPhyOffset int64) (int, error) {
 	}
 	return n, nil
 }
+
+// rightFrom is the first right entry at or behind a place, as far as entries are in files; ok is false when there is none. The
+// caller has q.mu.
+func (q *Queue) rightFrom(at int64) (e Entry, ok bool, err error) {
+	for ; at < q.written; at++ {
+		e, err := q.atFile(at)
+		if err != nil || e.valid() && !e.IsBlank() {
+			return e, err == nil, err
+		}
+	}
+	return Entry{}, false, nil
+}
+
+// nextRight is the first entry from one place to another that is neither blank nor none; ok is false when there is no such.
+func (q *Queue) nextRight(from, to int64) (at int64, e Entry, ok bool) {
+	var buf [nextEntries * EntrySize]byte
+	for n := 1; from < to; n = nextEntries { // mostly it is the first
+		b, err := q.Read(buf[:0], from, n)
+		if err != nil || len(b) == 0 {
+			return 0, Entry{}, false
+		}
+		for ; len(b) >= EntrySize && from < to; b, from = b[EntrySize:], from+1 {
+			if e := Decode(b); e.valid() && !e.IsBlank() {
+				return from, e, true
+			}
+		}
+	}
+	return 0, Entry{}, false
+}
+
+// nextEntries is how many entries nextRight reads at a time.
+const nextEntries = 128
 
 // DestroyAll removes every queue: there is no commit log that they could belong to.
 func (t *Table) DestroyAll() error {

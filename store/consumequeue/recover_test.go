@@ -227,3 +227,46 @@ func TestPowerCut(t *testing.T) {
 		}
 	}
 }
+
+// Cleaning does not take a damaged entry for an expired one: neither the file goes of which it is the last, nor are messages
+// before it passed over.
+func TestCleaningAmongDamage(t *testing.T) {
+	for _, odd := range []Entry{{}, blank, {PhyOffset: -1, Size: -1}} {
+		mem := vfs.NewMem(nil)
+		table := open(t, mem, false)
+		add(t, table, 0, 0, 45)
+		if err := table.Flush(0); err != nil {
+			t.Fatal(err)
+		}
+		q := table.Find("T", 0)
+		q.mu.Lock()
+		for _, at := range []int64{9, 20, 21, 22, 23, 24} {
+			if err := q.overwriteLocked(at, odd); err != nil {
+				t.Fatal(err)
+			}
+		}
+		q.mu.Unlock()
+		for _, c := range []struct{ log, min, files int64 }{{500, 5, 5}, {880, 9, 5}, {900, 9, 5}, {1001, 11, 4}, {1900, 19, 4}, {2000, 20, 3}, {2550, 26, 3}} {
+			if _, err := table.DeleteExpired(c.log, nil); err != nil {
+				t.Fatal(err)
+			}
+			want := c.min
+			if odd.IsBlank() && want == 20 { // a blank entry is never the first, a damaged one may be mended
+				want = 25
+			}
+			if odd.IsBlank() && want == 9 {
+				want = 10
+			}
+			if got := q.Min(); got != want {
+				t.Errorf("%+v, log from %d: minimum %d, want %d", odd, c.log, got, want)
+			}
+			files, err := mem.List("/q/T/0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if int64(len(files)) != c.files {
+				t.Errorf("%+v, log from %d: %d files, want %d", odd, c.log, len(files), c.files)
+			}
+		}
+	}
+}
