@@ -12,7 +12,8 @@
 // disk is that of the official broker, which can take over at any time. Rounds are transactionCheckInterval apart.
 //
 // In memory there is a bit for each half message behind the place, eight bytes for each op that can't be passed yet,
-// up to a bound, and an entry for each copy, so that an op for an earlier copy counts for the newest. The places are
+// up to a bound, and an entry for each copy, so that an op for an earlier copy counts for the newest. A start finds the copies
+// behind the place by what they have from their producer, since a kill takes the place back behind what they are of. The places are
 // offsets of the group CID_RMQ_SYS_TRANS; they are told to the table of offsets when what they pass is durable.
 package transaction
 

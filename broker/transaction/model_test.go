@@ -2,14 +2,16 @@ package transaction
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 )
 
-// TestModel: whatever the order in which half messages come and end, with restarts and with room for few ops, nobody is
-// asked about a transaction that has ended, and about each that has not in each round, until it is given up.
+// TestModel: whatever the order in which half messages come and end, with restarts, kills that take the places back, and
+// room for few ops, nobody is asked about a transaction that has ended, and about each that has not once in each round, until
+// it is given up.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFixture(t)
@@ -26,6 +28,7 @@ func TestModel(t *testing.T) {
 		checks := map[string]int{}
 		ended := map[string]bool{}
 		var bodies []string
+		saved := map[string]int64{}
 		t.Repeat(map[string]func(*rapid.T){
 			"half": func(t *rapid.T) {
 				body := fmt.Sprint(len(bodies))
@@ -41,6 +44,11 @@ func TestModel(t *testing.T) {
 				ended[body] = true
 			},
 			"restart": func(*rapid.T) { open() },
+			"save":    func(*rapid.T) { saved = maps.Clone(f.places) },
+			"kill": func(*rapid.T) { // what was told to the table of offsets since it was saved is gone
+				f.places = maps.Clone(saved)
+				open()
+			},
 			"round": func(t *rapid.T) {
 				now = now.Add(10 * time.Second)
 				f.asked = nil

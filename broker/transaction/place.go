@@ -43,11 +43,14 @@ func (c *Checks) load() {
 	c.loaded = c.findCopies()
 }
 
-// findCopies looks through the half messages that wait for copies that say which one they were at first: an op for
-// that one counts for the copy. False: the broker stops.
+// findCopies looks through the half messages that wait for the copies among them: a kill takes the places back, behind
+// half messages that have been stored again. Who has a copy is passed over, and an op for it counts for the copy. False:
+// the broker stops, or they can't be read.
 func (c *Checks) findCopies() bool {
-	newest := make(map[int64]int64)
-	for at, end := c.half, c.o.Store.MaxOffset(message.TopicTransHalf, 0); at < end; at++ {
+	first, end := c.half, c.o.Store.MaxOffset(message.TopicTransHalf, 0)
+	next := make(map[origin]copyOf) // of each, the first copy behind where we are
+	immune := make(map[int64]int64) // the first copy of one that was immune, which may be passed
+	for at := end - 1; at >= first; at-- {
 		if at%runCount == 0 && c.stopped() {
 			return false
 		}
@@ -59,18 +62,70 @@ func (c *Checks) findCopies() bool {
 		if err != nil {
 			continue // the round will say so
 		}
-		if text, ok := r.Property(message.PropertyTransactionPreparedQueueOffset); ok {
-			if first, err := strconv.ParseInt(text, 10, 64); err == nil {
-				before, ok := newest[first] // each of several copies names the first
-				if !ok {
-					before = first
-				}
-				c.move(before, at)
-				newest[first] = at
-			}
+		o, times := originOf(r)
+		if n, ok := next[o]; ok && n.of(at, times) {
+			c.move(at, n.at)
+		}
+		if times.copy() && o.uniqKey != "" && len(next) < moveBound {
+			next[o] = copyOf{at, times}
+		}
+		if times.immune >= 0 && len(immune) < moveBound {
+			immune[times.immune] = at
+		}
+	}
+	for from, to := range immune {
+		if from < first {
+			c.move(from, to)
 		}
 	}
 	return true
+}
+
+// origin tells a half message and its copies from others: what a producer gives to it and no copy changes. Two half
+// messages of one origin would be the same to their producer.
+type origin struct {
+	uniqKey, group, topic string
+	born                  int64
+	bodySize              int
+	bodyCRC               uint32
+}
+
+// counted is what a half message says of its own copying: how often it has been stored for a check, and of which it
+// was the first copy while it was immune (-1: it was not).
+type counted struct{ checks, immune int64 }
+
+// copyOf is a copy of a half message and its place.
+type copyOf struct {
+	at int64
+	counted
+}
+
+func originOf(r message.Record) (o origin, n counted) {
+	o.uniqKey, _ = r.Property(message.PropertyUniqKey)
+	o.group, _ = r.Property(message.PropertyProducerGroup)
+	o.topic, _ = r.Property(message.PropertyRealTopic)
+	o.born, o.bodySize, o.bodyCRC = r.BornTimestamp(), len(r.Body()), r.BodyCRC()
+	n.immune = -1
+	if text, ok := r.Property(message.PropertyTransactionCheckTimes); ok {
+		n.checks = max(0, checkTimes(text))
+	}
+	if text, ok := r.Property(message.PropertyTransactionPreparedQueueOffset); ok {
+		if at, err := strconv.ParseInt(text, 10, 64); err == nil {
+			n.immune = at
+		}
+		if o.uniqKey == "" { // no client sends such a one
+			o.uniqKey = "immune " + text
+		}
+	}
+	return o, n
+}
+
+// copy tells whether it was stored by a round and not by a producer.
+func (n counted) copy() bool { return n.checks > 0 || n.immune >= 0 }
+
+// of tells whether this copy, which lies behind a half message of the same origin, was made of that or of a copy of it.
+func (n copyOf) of(at int64, before counted) bool {
+	return n.checks > before.checks || n.checks == before.checks && n.immune >= 0 && (n.immune == at || n.immune == before.immune)
 }
 
 // move notes that a half message was stored again. Past the bound it is forgotten: its producer may then be asked

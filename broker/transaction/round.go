@@ -66,6 +66,9 @@ func (c *Checks) collect(end int64, now time.Time, s Settings) (n int, next int6
 		if c.resolved.has(next) {
 			continue
 		}
+		if _, copied := c.moved[next]; copied { // before a kill; the copy is what counts
+			continue
+		}
 		e, ok := c.o.Store.Entry(message.TopicTransHalf, 0, next)
 		if !ok {
 			if first := c.o.Store.MinOffset(message.TopicTransHalf, 0); next < first {
