@@ -29,8 +29,7 @@ type checker struct {
 func Check(h *History) *Verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := &checker{h: h, v: &Verdict{Broken: map[Rule]int{}}, sends: map[Attempt]*Send{}, first: map[Place]map[int64]*Record{},
-		final: map[Place]map[int64]*Record{}, stored: map[Attempt]*Record{}, copies: map[Attempt][]*Record{}}
+	c := newChecker(h)
 	for _, s := range h.Sends {
 		c.sends[s.Attempt] = s
 	}
@@ -45,6 +44,11 @@ func Check(h *History) *Verdict {
 	c.lookups()
 	c.count()
 	return c.v
+}
+
+func newChecker(h *History) *checker {
+	return &checker{h: h, v: &Verdict{Broken: map[Rule]int{}}, sends: map[Attempt]*Send{}, first: map[Place]map[int64]*Record{},
+		final: map[Place]map[int64]*Record{}, stored: map[Attempt]*Record{}, copies: map[Attempt][]*Record{}}
 }
 
 // values: each pull gives what was asked for, without gaps, and an offset never changes.

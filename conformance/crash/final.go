@@ -34,7 +34,7 @@ func (r *run) settle(ctx context.Context) error {
 func (r *run) undelivered(ctx context.Context) (int, error) {
 	waiting := map[Attempt]bool{}
 	for level := range int32(levels) {
-		all, _, err := r.read(ctx, Place{scheduleTopic, level}, false)
+		all, _, err := read(ctx, r.h, &r.admin, Place{scheduleTopic, level}, false)
 		if err != nil {
 			return 0, err
 		}
@@ -68,21 +68,29 @@ func (r *run) readAll(ctx context.Context) error {
 		if err := stand(ctx, r.h, &r.admin, p); err != nil {
 			return err
 		}
-		_, end, err := r.read(ctx, p, true)
-		if err != nil {
+		if err := readAtEnd(ctx, r.h, &r.admin, p); err != nil {
 			return err
 		}
-		r.h.mu.Lock()
-		r.h.Ends = append(r.h.Ends, end)
-		r.h.mu.Unlock()
 	}
 	return r.lookUp(ctx)
 }
 
+// readAtEnd reads a queue from its start to its end and notes where that is: the last word about it.
+func readAtEnd(ctx context.Context, h *History, l *link, p Place) error {
+	_, end, err := read(ctx, h, l, p, true)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.Ends = append(h.Ends, end)
+	return nil
+}
+
 // read reads a queue from its start to its end. final: that is the last word about it.
-func (r *run) read(ctx context.Context, p Place, final bool) (all []Record, end End, err error) {
+func read(ctx context.Context, h *History, l *link, p Place, final bool) (all []Record, end End, err error) {
 	bound := func(code int) (int64, error) {
-		answer, err := r.admin.call(ctx, p.ask(code))
+		answer, err := l.call(ctx, p.ask(code))
 		if err == nil && answer.Code != codeSuccess {
 			err = fmt.Errorf("request %d of %s: %d %s", code, p, answer.Code, answer.Remark)
 		}
@@ -99,11 +107,11 @@ func (r *run) read(ctx context.Context, p Place, final bool) (all []Record, end 
 		return nil, end, err
 	}
 	for offset := max(0, end.Min); offset < end.Max; {
-		c := r.admin.get(ctx)
+		c := l.get(ctx)
 		if c == nil {
 			return nil, end, ctx.Err()
 		}
-		answer, err := pull(r.h, c, p, offset, 0, 0, 0, final)
+		answer, err := pull(h, c, p, offset, 0, 0, 0, final)
 		if err != nil {
 			return nil, end, fmt.Errorf("pull of %s from %d: %w", p, offset, err)
 		}

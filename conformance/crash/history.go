@@ -80,6 +80,9 @@ type Record struct {
 	StoreTimestamp int64  // ms
 	Digest         Digest // of the content
 	Whole          uint64 // of all its bytes
+	Prepared       int64  // the log offset of the half message that it was
+	Checks         int    // as a half message: for which check it was stored, 0 the first time
+	Due            int64  // ms, of one that has waited for its time; 0: it has not
 	Damage         string // what is wrong with the record in itself; "": nothing
 }
 

@@ -18,7 +18,9 @@ const redial = 15 * time.Millisecond
 
 // link is a connection that is made again after each crash. Any goroutine may use it.
 type link struct {
-	addr string
+	addr  string
+	hello *wire.Frame       // the first request of each connection; nil: none
+	told  func(*wire.Frame) // takes what the broker tells without wanting an answer; nil: nobody does
 
 	mu   sync.Mutex
 	conn *wire.Conn // nil: none
@@ -29,8 +31,7 @@ func (l *link) get(ctx context.Context) *wire.Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.conn == nil {
-		if c, err := wire.Dial(l.addr, nil); err == nil {
-			l.conn = c
+		if l.conn = l.dial(); l.conn != nil {
 			break
 		}
 		if !pause(ctx, redial) {
@@ -41,6 +42,21 @@ func (l *link) get(ctx context.Context) *wire.Conn {
 		return nil
 	}
 	return l.conn
+}
+
+// dial makes a connection and introduces itself; nil: the broker is down.
+func (l *link) dial() *wire.Conn {
+	c, err := wire.DialTold(l.addr, l.told)
+	if err != nil {
+		return nil
+	}
+	if l.hello != nil {
+		if answer, err := c.Call(l.hello, patience); err != nil || answer.Code != codeSuccess {
+			c.Close()
+			return nil
+		}
+	}
+	return c
 }
 
 // broken hangs up a connection that has failed.

@@ -91,7 +91,18 @@ func records(p Place, body []byte) ([]Record, error) {
 	}
 	out := make([]Record, len(messages))
 	for i, m := range messages {
-		r := Record{Offset: m.QueueOffset, PhyOffset: m.PhyOffset, StoreTimestamp: m.StoreTimestamp, Whole: maphash.Bytes(seed, body[:m.Size])}
+		r := Record{Offset: m.QueueOffset, PhyOffset: m.PhyOffset, StoreTimestamp: m.StoreTimestamp, Whole: maphash.Bytes(seed, body[:m.Size]),
+			Prepared: m.PreparedTransactionOffset}
+		if n, ok := m.Properties["TRANSACTION_CHECK_TIMES"]; ok {
+			if r.Checks, err = strconv.Atoi(n); err != nil {
+				return nil, err
+			}
+		}
+		if due, ok := m.Properties["TIMER_OUT_MS"]; ok {
+			if r.Due, err = strconv.ParseInt(due, 10, 64); err != nil {
+				return nil, err
+			}
+		}
 		body = body[m.Size:]
 		c := content{body: m.Body, tags: m.Properties["TAGS"], keys: m.Properties["KEYS"], note: m.Properties["note"]}
 		r.Digest = c.digest()

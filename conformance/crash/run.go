@@ -144,40 +144,64 @@ func (r *run) makeTopics(ctx context.Context) error {
 	return nil
 }
 
-// kills kills the broker, each time after some work; some starts are killed too.
+// kills kills the broker, each time after some work.
 func (r *run) kills(ctx context.Context) error {
-	outlasted := false
-	for left := r.s.Kills; left > 0; {
-		life := r.s.Life[0] + time.Duration(r.rng.Int64N(int64(r.s.Life[1]-r.s.Life[0])))
-		if left <= r.s.Kills/2 && !outlasted {
-			life, outlasted = max(life, r.s.Outlast), true
-		}
-		if !pause(ctx, life) {
-			return ctx.Err()
-		}
-		if err := r.b.Kill(); err != nil {
-			return err
-		}
-		r.h.kill(false)
-		if left--; left > 0 && r.rng.IntN(5) == 0 {
-			if err := r.b.StartAndKill(time.Duration(r.rng.Int64N(int64(r.s.Start)))); err != nil {
-				return err
-			}
-			r.h.kill(true)
-			left--
-		}
-		if left == 0 && r.s.spoil != nil {
-			if err := r.s.spoil(r.b.StoreDir); err != nil {
-				return err
-			}
-		}
-		if err := r.b.Start(); err != nil {
-			return err
-		}
+	return killAgain(ctx, r.b, r.s, r.rng, hooks{killed: r.h.kill, started: func() error {
 		for _, p := range r.queues {
 			if err := stand(ctx, r.h, &r.admin, p); err != nil {
 				return err
 			}
+		}
+		return nil
+	}})
+}
+
+// hooks are called by killAgain; those that are nil are not.
+type hooks struct {
+	before  func() // a kill of a broker that serves
+	killed  func(inStart bool)
+	started func() error
+}
+
+// killAgain kills a broker as often as s says, each time after some work; some starts are killed too. At the end the broker
+// runs.
+func killAgain(ctx context.Context, b *target.Broker, s Settings, rng *rand.Rand, h hooks) error {
+	outlasted := false
+	for left := s.Kills; left > 0; {
+		life := s.Life[0] + time.Duration(rng.Int64N(int64(s.Life[1]-s.Life[0])))
+		if left <= s.Kills/2 && !outlasted {
+			life, outlasted = max(life, s.Outlast), true
+		}
+		if !pause(ctx, life) {
+			return ctx.Err()
+		}
+		if h.before != nil {
+			h.before()
+		}
+		if err := b.Kill(); err != nil {
+			return err
+		}
+		h.killed(false)
+		if left--; left > 0 && rng.IntN(5) == 0 {
+			if err := b.StartAndKill(time.Duration(rng.Int64N(int64(s.Start)))); err != nil {
+				return err
+			}
+			h.killed(true)
+			left--
+		}
+		if left == 0 && s.spoil != nil {
+			if err := s.spoil(b.StoreDir); err != nil {
+				return err
+			}
+		}
+		if err := b.Start(); err != nil {
+			return err
+		}
+		if h.started == nil {
+			continue
+		}
+		if err := h.started(); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -26,7 +26,19 @@ const (
 	Unfound       Rule = "an acknowledged message is not found by key or id"
 )
 
-// Rules are all rules, in the order of the report.
+// The rules of transactions.
+const (
+	Visible    Rule = "visible though nobody committed it"
+	NotAsked   Rule = "an open transaction was not checked after the restart"
+	AskedAgain Rule = "a transaction was checked although its end was acknowledged"
+	Doubled    Rule = "a half message was stored twice for one check"
+	EndRefused Rule = "the end of a half message was refused"
+)
+
+// TransactionRules are the rules of transactions beside those for all messages.
+var TransactionRules = []Rule{Visible, NotAsked, AskedAgain, Doubled, EndRefused}
+
+// Rules are those for all messages, in the order of the report.
 var Rules = []Rule{Lost, Wrong, Changed, Gap, Beyond, WentBack, Unreadable, Twice, RefusedStored, Phantom, Disorder, Undelivered,
 	Early, CopiedAgain, CommitBeyond, CommitFalse, Unfound}
 
@@ -66,14 +78,21 @@ type Violation struct {
 	Text string
 }
 
+// Figure is a number with its name.
+type Figure struct {
+	Name string
+	N    int
+}
+
 // mostTexts is how many cases of a rule are told in full.
 const mostTexts = 8
 
 // Verdict is what a history says of a broker.
 type Verdict struct {
-	Counts Counts
-	Broken map[Rule]int
-	Cases  []Violation // the first of each rule
+	Counts  Counts
+	Figures []Figure // of transactions, pops and timers: what the verdict rests on
+	Broken  map[Rule]int
+	Cases   []Violation // the first of each rule
 }
 
 func (v *Verdict) fault(r Rule, format string, args ...any) {

@@ -67,7 +67,7 @@ func TestOrder(t *testing.T) {
 	} else {
 		t.Log("official: without restarts of the broker")
 	}
-	chunk := total / len(steps)
+	chunk := (total + len(steps) - 1) / len(steps)
 	for n, disturb := range steps {
 		before := r.consumed()
 		sent := make(chan struct{})

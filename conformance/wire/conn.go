@@ -17,6 +17,7 @@ var ErrClosed = errors.New("connection closed by the server")
 type Conn struct {
 	sock     net.Conn
 	onServer func(*Frame) *Frame // what to answer to a request of the server; nil: nothing
+	told     func(*Frame)        // takes what the server tells without wanting an answer; nil: nobody does
 
 	mu struct {
 		sync.Mutex
@@ -33,7 +34,17 @@ func Dial(addr string, onServer func(*Frame) *Frame) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return of(sock, onServer), nil
+	return of(sock, onServer, nil), nil
+}
+
+// DialTold connects to a server that tells this client things without wanting an answer, as in the checks of transactions.
+// told gets them in order, on the goroutine that reads: it must not wait for an answer of this connection.
+func DialTold(addr string, told func(*Frame)) (*Conn, error) {
+	sock, err := net.DialTimeout("tcp", addr, 10*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	return of(sock, nil, told), nil
 }
 
 // DialTLS connects with TLS and shakes hands.
@@ -42,12 +53,12 @@ func DialTLS(addr string, secure *tls.Config) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return of(sock, nil), nil
+	return of(sock, nil, nil), nil
 }
 
 // of speaks over a connection.
-func of(sock net.Conn, onServer func(*Frame) *Frame) *Conn {
-	c := &Conn{sock: sock, onServer: onServer, closed: make(chan struct{})}
+func of(sock net.Conn, onServer func(*Frame) *Frame, told func(*Frame)) *Conn {
+	c := &Conn{sock: sock, onServer: onServer, told: told, closed: make(chan struct{})}
 	c.mu.answers = map[int32]chan *Frame{}
 	go c.read()
 	return c
@@ -65,6 +76,10 @@ func (c *Conn) read() {
 		f, err := Read(c.sock)
 		if err != nil {
 			return
+		}
+		if f.IsOneway() && !f.IsResponse() && c.told != nil {
+			c.told(f)
+			continue
 		}
 		if !f.IsResponse() {
 			c.mu.Lock()
