@@ -37,7 +37,7 @@ var startKeys = []string{
 	"queryMessageThreadPoolNums", "adminBrokerThreadPoolNums", "clientManageThreadPoolNums",
 	"queryThreadPoolQueueCapacity", "clientManagerThreadPoolQueueCapacity",
 	"serverChannelMaxIdleTimeSeconds", "serverSocketBacklog", "unreadBytesBusy", "unreadBytesClose",
-	"pendingRequestsBusy", "pendingRequestsClose", "queuedBytesBusy", "queuedBytesClose", "maxConnections",
+	"pendingRequestsBusy", "pendingRequestsClose", "queuedBytesBusy", "queuedBytesClose", "maxConnections", "maxBufferedBytes", "frameTimeoutMillis",
 	"connectTimeoutMillis", "clientChannelMaxIdleTimeSeconds", "clientCloseSocketIfTimeout", "useTLS", "tlsHandshakeTimeoutMillis", "maxTlsHandshakes",
 }
 

@@ -242,7 +242,9 @@ func TestHalfFrameIdle(t *testing.T) {
 		if reason := reasonOf(c); reason != "" {
 			t.Fatalf("closed at %v: %s", now, reason)
 		}
-		c.waiting.Store(true)
+		if c.waits.Load() == 0 {
+			c.waits.Add(1)
+		}
 		c.sweep(now)
 		c.Oneway(protocol.NewRequest(protocol.NotifyConsumerIdsChanged, nil, nil))
 		<-c.drained()

@@ -21,7 +21,11 @@ type ServerConfig struct {
 	PendingRequestsBusy, PendingRequestsClose int   // requests taken up and not yet answered
 	QueuedBytesBusy, QueuedBytesClose         int64 // answers that the peer has not read
 
-	MaxConnections int // further connections are closed at once
+	FrameTimeoutMillis int // ms for the rest of a frame that has begun to come; 120000, 0 = as long as bytes come
+
+	// Bounds of all connections of the port together.
+	MaxConnections   int   // past it an address makes room for those with fewer connections, else further ones are closed at once; lowered to what the descriptors of the process allow
+	MaxBufferedBytes int64 // requests unread or unanswered and answers unread, of all; past half of it the connections with more than 1 MiB are answered SYSTEM_BUSY, past it those with the most are closed
 
 	// Bounds of TLS handshakes in progress. Past the second the oldest is closed.
 	TlsHandshakeTimeoutMillis int // ms until a TLS handshake is given up; 10000 (Netty's)
@@ -37,7 +41,8 @@ type ServerConfig struct {
 // asynchronous requests in flight (clientAsyncSemaphoreValue) besides one for each calling thread, and a
 // frame is at most 16 MiB; the official broker refuses sends when 10,000 wait for a thread. A connection
 // can hold about 64 MiB of requests and 64 MiB of answers before it is asked to slow down. The answers
-// to requests that are held already (long polls) come on top, hence the distance to the second bound.
+// to requests that are held already (long polls) come on top, hence the distance to the second bound. No stock client
+// waits for two minutes for the answer to a frame that it is still sending.
 func DefaultServerConfig() ServerConfig {
 	return ServerConfig{
 		ListenPort:                      8888,
@@ -50,7 +55,9 @@ func DefaultServerConfig() ServerConfig {
 		PendingRequestsClose:            160_000,
 		QueuedBytesBusy:                 64 << 20,
 		QueuedBytesClose:                256 << 20,
+		FrameTimeoutMillis:              120_000,
 		MaxConnections:                  100_000,
+		MaxBufferedBytes:                2 << 30,
 		TlsHandshakeTimeoutMillis:       10_000,
 		MaxTlsHandshakes:                1000,
 	}
@@ -84,6 +91,8 @@ type limits struct {
 	pendingBusy, pendingClose int64
 	queuedBusy, queuedClose   int64
 	connections               int
+	buffered                  int64
+	frameTime                 time.Duration
 	handshakeTime             time.Duration
 	handshakes                int
 }
@@ -99,7 +108,9 @@ func (cfg ServerConfig) limits() limits {
 		queuedBusy:   cfg.QueuedBytesBusy,
 		queuedClose:  cfg.QueuedBytesClose,
 		connections:  cfg.MaxConnections,
+		buffered:     cfg.MaxBufferedBytes,
 
+		frameTime:     time.Duration(cfg.FrameTimeoutMillis) * time.Millisecond,
 		handshakeTime: time.Duration(cfg.TlsHandshakeTimeoutMillis) * time.Millisecond,
 		handshakes:    cfg.MaxTlsHandshakes,
 	}

@@ -26,11 +26,13 @@ type Conn struct {
 	run      uint32           // number of the run in progress or of the last one
 	runCalls int              // requests of this run
 	runBytes int              // bytes of this run
+	brakes   bool             // the peer is braked
+	runBegan time.Time        // when the run began, if others of a peer without a pause went before
 	group    *group           // of the batch
 	batch    batch            // neighbouring calls collected, nil = none
 	inBatch  int              // how many
 	consumed atomic.Int64     // bytes taken from the input, of TLS those taken from what arrives too; others only read it
-	waiting  atomic.Bool      // for the rest of a frame; others only read it
+	waits    atomic.Int64     // waits for the rest of a frame, each counted when it begins and when it ends: odd while one lasts; others only read it
 
 	// Writing, and requests of ours. Anyone.
 	out     writeQueue
@@ -48,7 +50,7 @@ type Conn struct {
 	reported atomic.Bool // Events.Connected was called, so Events.Closed is due
 
 	// Only the sweep touches this.
-	lastRead, lastWritten, lastDrained progress
+	lastRead, lastWritten, lastDrained, lastWait progress
 }
 
 // progress is a number of bytes, and when it was seen to have become that.
@@ -193,9 +195,16 @@ func (c *Conn) unpend(size int64) {
 // overloaded tells whether a request is refused that has so many unread bytes behind it.
 func (c *Conn) overloaded(unread int) bool {
 	l := &c.owner.limits
-	return l.unreadBusy > 0 && int64(unread)+c.heldBytes.Load() > l.unreadBusy ||
+	requests, answers := int64(unread)+c.heldBytes.Load(), c.out.bytes.Load()
+	return l.unreadBusy > 0 && requests > l.unreadBusy ||
 		l.pendingBusy > 0 && c.held.Load() >= l.pendingBusy ||
-		l.queuedBusy > 0 && c.out.bytes.Load() > l.queuedBusy
+		l.queuedBusy > 0 && answers > l.queuedBusy ||
+		requests+answers > crowdedShare && c.owner.crowded.Load()
+}
+
+// buffered is the number of bytes that the connection has us keep.
+func (c *Conn) buffered() int64 {
+	return int64(c.arriving.Len()) + c.heldBytes.Load() + c.out.bytes.Load()
 }
 
 // boundUnread closes the connection when more is unread than the second bound allows, and tells whether it did. The
@@ -230,13 +239,16 @@ func (c *Conn) sweep(now time.Time) {
 		written = -1 // nothing waits for the peer
 	}
 	stuck := c.lastDrained.look(written, now)
+	wait := c.waits.Load()
+	half, waited := wait%2 == 1, c.lastWait.look(wait, now)
 	switch {
-	case l.idle <= 0:
-	case unused > l.idle:
+	case l.idle > 0 && unused > l.idle:
 		c.end(ClosedIdle)
-	case silent > l.idle && c.waiting.Load():
+	case l.idle > 0 && silent > l.idle && half:
 		c.end(ClosedIdle) // half a frame holds a goroutine
-	case stuck > l.idle && written >= 0:
+	case l.frameTime > 0 && half && waited > l.frameTime:
+		c.end(ClosedSlow)
+	case l.idle > 0 && stuck > l.idle && written >= 0:
 		c.end(ClosedOverload)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -35,6 +36,9 @@ type CloseReason string
 const (
 	ClosedByPeer   CloseReason = "closed by peer"
 	ClosedIdle     CloseReason = "idle"
+	ClosedSlow     CloseReason = "half a frame" // its rest did not come in time
+	ClosedCrowded  CloseReason = "memory"       // all connections together had too much buffered, and this one the most
+	ClosedForRoom  CloseReason = "room"         // at the bound of connections it gave way to one of an address with fewer
 	ClosedBadFrame CloseReason = "bad frame"
 	ClosedOverload CloseReason = "overload"
 	ClosedHere     CloseReason = "closed by server"
@@ -45,8 +49,13 @@ const (
 type Stats struct {
 	Accepted       int64 // connections opened
 	Refused        int64 // connections closed at once: bound of connections, or no descriptor left
+	ClosedForRoom  int64 // connections of the address with the most, closed for one of another address
 	ClosedIdle     int64 // connections closed because nothing was read or written
-	ClosedOverload int64 // connections closed because a second bound was passed
+	ClosedSlow     int64 // connections closed because the rest of a frame did not come in time
+	ClosedOverload int64 // connections closed because a second bound of theirs was passed
+	Braked         int64 // times that a connection was slowed down because it sent faster than it was served
+	ClosedCrowded  int64 // connections closed because the bound of all buffered bytes was passed
+	LargeAnswers   int64 // answers replaced by an error because no frame could hold them
 	BadFrames      int64 // connections closed because of what they sent
 	Busy           int64 // requests answered SYSTEM_BUSY by a bound or a full lane
 	LateAnswers    int64 // answers for which nobody waited any more
@@ -57,13 +66,14 @@ type Stats struct {
 
 // counters are the live form of Stats.
 type counters struct {
-	accepted, refused, idle, overload, badFrames, busy, lateAnswers, panics, handshakes, noTLS atomic.Int64
+	accepted, refused, forRoom, idle, slow, overload, braked, crowded, large, badFrames, busy, lateAnswers, panics, handshakes, noTLS atomic.Int64
 }
 
 func (c *counters) stats() Stats {
 	return Stats{
-		Accepted: c.accepted.Load(), Refused: c.refused.Load(), ClosedIdle: c.idle.Load(),
-		ClosedOverload: c.overload.Load(), BadFrames: c.badFrames.Load(), Busy: c.busy.Load(),
+		Accepted: c.accepted.Load(), Refused: c.refused.Load(), ClosedForRoom: c.forRoom.Load(), ClosedIdle: c.idle.Load(),
+		ClosedSlow: c.slow.Load(), ClosedOverload: c.overload.Load(), Braked: c.braked.Load(), ClosedCrowded: c.crowded.Load(), LargeAnswers: c.large.Load(),
+		BadFrames: c.badFrames.Load(), Busy: c.busy.Load(),
 		LateAnswers: c.lateAnswers.Load(), Panics: c.panics.Load(),
 		Handshakes: c.handshakes.Load(), ClosedTLS: c.noTLS.Load(),
 	}
@@ -82,10 +92,14 @@ type endpoint struct {
 	shakes handshakes
 	badLog rateLog
 	tlsLog rateLog
+	limLog rateLog
+
+	crowded atomic.Bool // more than half of the bound of all buffered bytes is in use; set by the sweep
 
 	mu struct {
 		sync.Mutex
 		conns   map[*Conn]struct{}
+		from    map[netip.Addr]map[*Conn]struct{} // the same connections by their peer's address
 		closing bool
 		empty   chan struct{} // closed when closing and the last connection has ended
 	}
@@ -98,8 +112,9 @@ type endpoint struct {
 
 func newEndpoint(l limits, mux *Mux, events Events, log *slog.Logger) *endpoint {
 	e := &endpoint{limits: l, mux: mux, events: events, log: log, now: time.Now, sweepStop: make(chan struct{})}
-	e.badLog.every, e.tlsLog.every = time.Second, time.Minute
+	e.badLog.every, e.tlsLog.every, e.limLog.every = time.Second, time.Minute, time.Second
 	e.mu.conns = map[*Conn]struct{}{}
+	e.mu.from = map[netip.Addr]map[*Conn]struct{}{}
 	e.mu.empty = make(chan struct{})
 	return e
 }
@@ -132,6 +147,11 @@ func (e *endpoint) add(c *Conn) bool {
 		return false
 	}
 	e.mu.conns[c] = struct{}{}
+	addr := c.remote.Addr()
+	if e.mu.from[addr] == nil {
+		e.mu.from[addr] = map[*Conn]struct{}{}
+	}
+	e.mu.from[addr][c] = struct{}{}
 	e.stats.accepted.Add(1)
 	if e.sweepDone == nil {
 		e.sweepDone = make(chan struct{})
@@ -165,9 +185,20 @@ func (e *endpoint) remove(c *Conn) {
 		e.stats.idle.Add(1)
 	case ClosedTLS:
 		e.stats.noTLS.Add(1)
+	case ClosedForRoom:
+		e.stats.forRoom.Add(1)
+	case ClosedSlow:
+		e.stats.slow.Add(1)
 	case ClosedOverload:
 		e.stats.overload.Add(1)
-		e.log.Warn("connection closed: overload", "remote", c.remote, "unread", c.arriving.Len(), "pending", c.held.Load(), "queued", c.out.bytes.Load())
+	case ClosedCrowded:
+		e.stats.crowded.Add(1)
+	}
+	switch reason {
+	case ClosedForRoom, ClosedSlow, ClosedOverload, ClosedCrowded:
+		if n, ok := e.limLog.allow(e.now()); ok {
+			e.log.Warn("connection closed by a limit", "reason", reason, "remote", c.remote, "unread", c.arriving.Len(), "pending", c.held.Load(), "queued", c.out.bytes.Load(), "unlogged", n)
+		}
 	}
 	if c.reported.Load() && e.events.Closed != nil {
 		func() {
@@ -178,6 +209,10 @@ func (e *endpoint) remove(c *Conn) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.mu.conns, c)
+	addr := c.remote.Addr()
+	if delete(e.mu.from[addr], c); len(e.mu.from[addr]) == 0 {
+		delete(e.mu.from, addr)
+	}
 	e.emptyLocked()
 }
 
@@ -244,6 +279,9 @@ func (e *endpoint) sweepLoop(done chan struct{}) {
 			watched = e.sweep(e.now(), watched[:0])
 		case <-floods:
 			watched = slices.DeleteFunc(watched, func(c *Conn) bool { return c.boundUnread() || !c.floods() })
+			if e.crowded.Load() {
+				e.boundBuffered(e.connections())
+			}
 		}
 		switch {
 		case len(watched) > 0 && watch == nil:
@@ -261,11 +299,13 @@ func (e *endpoint) sweep(now time.Time, floods []*Conn) []*Conn {
 	e.sweeping.Lock()
 	defer e.sweeping.Unlock()
 	e.endLateHandshakes(now)
-	for _, c := range e.connections() {
+	conns := e.connections()
+	for _, c := range conns {
 		if c.sweep(now); c.floods() {
 			floods = append(floods, c)
 		}
 	}
+	e.boundBuffered(conns)
 	return floods
 }
 

@@ -1,6 +1,7 @@
 package remoting
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -111,6 +112,7 @@ func (l *Lane) serve(c *Call) {
 	defer timer.Stop()
 	for c != nil {
 		c.route.serve(c)
+		runtime.Gosched() // a peer that keeps the lane full does not keep the processor from others
 		l.mu.Lock()
 		if c = l.popLocked(); c != nil {
 			l.mu.Unlock()

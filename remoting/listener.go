@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"sync"
@@ -19,7 +20,7 @@ import (
 // connections, waits for ever in a goroutine when descriptors run out, and tells nobody its backlog.
 type listener struct {
 	netpoll.Listener
-	full    func() bool // the bound of connections is reached
+	room    func(netip.Addr) bool // a further connection of this address can be taken
 	refused func(reason string)
 	stopped atomic.Bool
 	once    sync.Once
@@ -85,12 +86,20 @@ func (l *listener) Accept() (net.Conn, error) {
 		return nil, nil
 	case err != nil || nc == nil:
 		return nil, nil // the peer is gone already, or we are
-	case l.full():
+	case !l.room(peerOf(nc)):
 		l.refused("maxConnections")
 		nc.Close()
 		return nil, nil
 	}
 	return nc, nil
+}
+
+// peerOf is the address of the other side, in the form of Conn.RemoteAddr.
+func peerOf(nc net.Conn) netip.Addr {
+	if addr, err := netip.ParseAddrPort(nc.RemoteAddr().String()); err == nil {
+		return addr.Addr().Unmap()
+	}
+	return netip.Addr{}
 }
 
 // refuseOne takes a connection that waits and closes it, with the descriptor held back for it. Otherwise

@@ -83,6 +83,8 @@ type recorder struct {
 	closed bool
 	sends  int
 	waits  int
+
+	received []int // sizes of the receive buffer that were asked for
 }
 
 var errRecorderClosed = errors.New("closed")
@@ -133,6 +135,12 @@ func (r *recorder) Close() error {
 }
 
 func (r *recorder) shut() {}
+
+func (r *recorder) receive(bytes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.received = append(r.received, bytes)
+}
 
 func (r *recorder) IsActive() bool {
 	r.mu.Lock()

@@ -23,7 +23,14 @@ func init() {
 		BufferSize: 4 << 10,
 		// netpoll's own pool has 10,000 workers and then lets new work wait: as many peers that each
 		// send half a frame would stop the server.
-		Runner:       func(_ context.Context, task func()) { go task() },
+		// Runner is called by a poller, which while some peer sends without a pause never gives its processor away: so
+		// it does here, or the task waits for the runtime to take it, some 10 ms.
+		Runner: func(_ context.Context, task func()) {
+			go task()
+			if braked.Load() > 0 {
+				runtime.Gosched()
+			}
+		},
 		LoggerOutput: netpollLog{},
 	})
 	if err != nil {
@@ -58,6 +65,8 @@ type input interface {
 // queue's writing, and not after the connection's end.
 type socket interface {
 	sink
+	// receive sets how many bytes the kernel keeps of what the peer sends and netpoll has not read yet; -1: as few as it can.
+	receive(bytes int)
 	// shut ends the traffic both ways, like shutdown(2).
 	shut()
 	Close() error
@@ -87,6 +96,9 @@ func newPollSocket(nc netpoll.Connection) (s *pollSocket, remote, local netip.Ad
 	}
 	if sa, err := unix.Getsockname(s.fd); err == nil {
 		local = addrPort(sa)
+	}
+	if s.near() {
+		s.receive(receiveNear)
 	}
 	return s, remote, local
 }
@@ -126,6 +138,17 @@ func (s *pollSocket) sendWait(p []byte) error {
 		return err
 	}
 	return w.Flush()
+}
+
+// receive implements socket.
+func (s *pollSocket) receive(bytes int) {
+	_ = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, max(bytes, 1))
+}
+
+// near tells whether the peer is so near that a small receive buffer does not slow it down.
+func (s *pollSocket) near() bool {
+	info, err := unix.GetsockoptTCPInfo(s.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	return err == nil && info.Rtt <= nearMicros
 }
 
 // shut implements socket.

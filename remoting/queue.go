@@ -1,6 +1,7 @@
 package remoting
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -41,7 +42,15 @@ const (
 
 // appendLocked appends a frame. A header that can't be encoded, or is too long, gives an error; the peer gets an
 // answer all the same, and of a request of ours nothing.
-func (q *writeQueue) appendLocked(cmd *Command) (err error) {
+func (q *writeQueue) appendLocked(cmd *Command, most int) (err error) {
+	if len(cmd.Body) > most-8 {
+		err = tooLarge(cmd, 8+len(cmd.Body), most)
+		if !cmd.IsResponse() {
+			return err
+		}
+		cmd = instead(cmd, err)
+	}
+	large := err
 	need := headRoom + len(cmd.Body)
 	var tail *chunk
 	if n := len(q.mu.chunks); n > 0 && cap(q.mu.chunks[n-1].b)-len(q.mu.chunks[n-1].b) >= need {
@@ -55,12 +64,36 @@ func (q *writeQueue) appendLocked(cmd *Command) (err error) {
 		q.mu.chunks = append(q.mu.chunks, tail)
 	}
 	before := len(tail.b)
-	tail.b, err = appendFrame(tail.b, cmd)
+	tail.b, err = appendFrame(tail.b, cmd, most)
 	q.bytes.Add(int64(len(tail.b) - before))
-	return err
+	return cmp.Or(err, large)
 }
 
-func appendFrame(dst []byte, cmd *Command) (out []byte, err error) {
+// largeError says that a command does not fit a frame.
+type largeError struct{ text string }
+
+// Error implements error.
+func (e *largeError) Error() string { return e.text }
+
+func tooLarge(cmd *Command, size, most int) error {
+	what := "request"
+	if cmd.IsResponse() {
+		what = "answer"
+	}
+	return &largeError{fmt.Sprintf("the %s has %d bytes, and a frame at most %d", what, size, most)}
+}
+
+// instead is the answer in the place of one that can't be sent.
+func instead(cmd *Command, why error) *Command {
+	broken := protocol.NewResponse(protocol.SystemError, why.Error(), nil)
+	broken.Flag, broken.Opaque, broken.Serialize = cmd.Flag, cmd.Opaque, cmd.Serialize
+	broken.Language, broken.Version = cmd.Language, cmd.Version
+	return broken
+}
+
+// appendFrame appends the frame of a command, of most bytes at most. The official server sends a larger one, and the
+// client then closes the connection, with all that waits on it.
+func appendFrame(dst []byte, cmd *Command, most int) (out []byte, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			err = fmt.Errorf("encode %T: %v", cmd.Header, reason)
@@ -68,16 +101,16 @@ func appendFrame(dst []byte, cmd *Command) (out []byte, err error) {
 		if err == nil {
 			return
 		}
-		if out = dst; !cmd.IsResponse() {
-			return
+		if out = dst; cmd.IsResponse() {
+			out = protocol.AppendFrame(dst, instead(cmd, err))
 		}
-		broken := protocol.NewResponse(protocol.SystemError, err.Error(), nil)
-		broken.Flag, broken.Opaque, broken.Serialize = cmd.Flag, cmd.Opaque, cmd.Serialize
-		out = protocol.AppendFrame(dst, broken)
 	}()
 	out = protocol.AppendFrame(dst, cmd)
 	if header := len(out) - len(dst) - 8 - len(cmd.Body); header > protocol.MaxHeader {
 		return nil, fmt.Errorf("encode %T: a header of %d bytes, the most is %d", cmd.Header, header, protocol.MaxHeader)
+	}
+	if size := len(out) - len(dst); size > most {
+		return nil, tooLarge(cmd, size, most)
 	}
 	return out, nil
 }
@@ -106,7 +139,7 @@ func (c *Conn) enqueue(cmd *Command, run uint32, opaque, flag int32, form protoc
 	*s = *cmd
 	s.Opaque, s.Flag, s.Serialize = opaque, flag, form
 	s.Language, s.Version = protocol.Java, protocol.ServerVersion
-	err := q.appendLocked(s)
+	err := q.appendLocked(s, c.owner.limits.frame)
 	*s = Command{}
 	queued := err == nil || flag&protocol.FlagResponse != 0
 	task := queued && !q.mu.flushing && (run == 0 || run != q.mu.run)
@@ -116,6 +149,9 @@ func (c *Conn) enqueue(cmd *Command, run uint32, opaque, flag int32, form protoc
 	q.mu.Unlock()
 
 	if err != nil {
+		if _, large := err.(*largeError); large && queued {
+			c.owner.stats.large.Add(1)
+		}
 		c.owner.log.Error("command not encodable", "code", cmd.Code, "remote", c.remote, "error", err)
 		if queued {
 			err = nil // the peer has its answer

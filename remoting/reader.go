@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"rocketd/protocol"
 )
@@ -48,7 +49,9 @@ func (c *Conn) serve() {
 			c.sock.Close()
 		}
 	}()
+	defer c.release()
 	c.beginRun()
+	c.runBegan = time.Time{}
 	if err := c.takeFrames(); err != nil {
 		c.endRun()
 		c.in.Release()
@@ -67,7 +70,8 @@ func (c *Conn) takeFrames() error {
 				return nil
 			}
 			// Half a frame. The wait holds this goroutine and none of others'; the sweep bounds it.
-			c.waiting.Store(true)
+			c.waits.Add(1)
+			c.release()
 			f, _, err = c.next(true)
 			c.beginRun()
 		}
@@ -78,12 +82,13 @@ func (c *Conn) takeFrames() error {
 			return err
 		}
 		if !whole {
-			c.waiting.Store(false)
+			c.waits.Add(1)
 		}
 		c.boundUnread()
-		if c.runCalls >= runMaxCalls || c.runBytes >= runMaxBytes {
+		if c.runCalls >= runMaxCalls || c.runBytes >= runMaxBytes || !c.brakes && c.arriving.Len() > brakeAt {
 			c.endRun()
 			c.in.Release()
+			c.brake()
 			c.beginRun()
 		}
 		if c.reason.Load() != nil {

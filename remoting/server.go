@@ -50,7 +50,8 @@ func (s *Server) Start() error {
 	if err != nil {
 		return err
 	}
-	ln.full = func() bool { return s.end.limits.connections > 0 && s.end.count() >= s.end.limits.connections }
+	s.end.limits.connections = withinDescriptors(s.cfg.MaxConnections, s.log)
+	ln.room = s.end.room
 	ln.refused = s.refuse
 	loop, err := netpoll.NewEventLoop(onRequest, netpoll.WithOnPrepare(s.onPrepare))
 	if err != nil {

@@ -72,6 +72,9 @@ func parse(args []string) (settings, error) {
 }
 
 func run() error {
+	if err := beAttacker(); err != nil {
+		return err
+	}
 	s, err := parse(os.Args[1:])
 	if errors.Is(err, flag.ErrHelp) {
 		return nil

@@ -79,7 +79,7 @@ var metrics = append([]metric{
 	{"cold reader: p99 end to end, beside it", "ms", none, 3},
 	{"cold reader: p99 end to end, beside/alone", "", ownAtMost(1.5), 2},
 	{"cold reader: its own throughput", "MiB/s", none, 0},
-}, slices.Concat(aclMetrics, popMetrics, timerMetrics, operatorMetrics)...)
+}, slices.Concat(aclMetrics, popMetrics, timerMetrics, operatorMetrics, hostileMetrics)...)
 
 const mib = 1 << 20
 
@@ -124,6 +124,7 @@ func groups(client string) []group {
 		{steps: []step{
 			{"access control", (*instance).measureACL},
 		}},
+		hostile(),
 		{conf: map[string]string{"flushDiskType": "SYNC_FLUSH"}, steps: []step{
 			{"sync flush", (*instance).measureSyncFlush},
 		}},

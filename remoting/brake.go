@@ -1,0 +1,55 @@
+package remoting
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// A peer that sends faster than it is served keeps a poller busy, which reads for all others too, and fills our memory:
+// netpoll has no way not to read. But what the kernel holds of a connection can be bounded. A peer is then stopped by its own
+// TCP, as soon as that is full; and where it is small, a poller is soon done with one connection and looks at the next.
+const (
+	// receiveNear is the receive buffer, in bytes (Linux doubles it), of peers within nearMicros (µs, there and back): a poller
+	// reads it in 50 µs, and it lets through 128 MiB a second and more. The buffers of others grow with their distance, to megabytes.
+	receiveNear = 128 << 10
+	nearMicros  = 1000
+	// brakeAt is how much may be unread (bytes) until the peer is braked, and releaseAt how little when it is let go again.
+	brakeAt   = 8 << 20
+	releaseAt = 1 << 20
+	// A braked connection pauses after each run for brakePause times as long as that took, but at most mostPause: others
+	// need the processors too.
+	brakePause = 1
+	mostPause  = 50 * time.Millisecond
+)
+
+// braked is the number of connections that are braked, of all servers and clients: their pollers are the same.
+var braked atomic.Int32
+
+// brake is what the frame loop does between two runs of a peer that sends without a pause. Only the goroutine of
+// OnRequest calls it: while that runs, netpoll keeps the socket.
+func (c *Conn) brake() {
+	unread := c.arriving.Len()
+	if !c.brakes && unread > brakeAt {
+		c.brakes = true
+		braked.Add(1)
+		c.owner.stats.braked.Add(1)
+		c.sock.receive(-1)
+	} else if c.brakes && unread < releaseAt {
+		c.release()
+	}
+	runtime.Gosched() // it does not keep the processor from others, braked or not
+	if c.brakes && !c.runBegan.IsZero() {
+		time.Sleep(min(brakePause*time.Since(c.runBegan), mostPause))
+	}
+	c.runBegan = time.Now()
+}
+
+// release lets a connection go that is braked: what it sent is done, or the rest of a frame is needed, or it ends.
+func (c *Conn) release() {
+	if c.brakes {
+		c.brakes = false
+		braked.Add(-1)
+		c.sock.receive(receiveNear)
+	}
+}
