@@ -105,7 +105,9 @@ type Config struct {
 	AclEnable    bool   // check every request by the ACL files below rocketmqHome. Read at start
 	AclPlainFile string // the default ACL file, below rocketmqHome; property rocketmq.acl.plain.file of the official broker. Read at start
 
-	NamesrvAccountFile string // own key: accessKey and secretKey (a file like mqadmin's tools.yml) that sign what goes to name servers; "" = not signed, as officially. Read at start and again with the configuration file
+	// Own key: accessKey and secretKey (a file like mqadmin's tools.yml) that sign what goes to name servers; "" = not signed, as
+	// officially. Read at start and again with the configuration file.
+	NamesrvAccountFile string
 
 	// Accepted.
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"log/slog"
 	"math"
 	"strings"
 )
@@ -55,26 +54,6 @@ func (c *Config) Check() error {
 		return fmt.Errorf("store: enableDLegerCommitLog=true is not served yet")
 	}
 	return nil
-}
-
-// announce says once which settings have no effect.
-func (c *Config) announce(log *slog.Logger) {
-	for _, s := range []struct {
-		key    string
-		set    bool
-		reason string
-	}{
-		{"transientStorePoolEnable", c.TransientStorePoolEnable, "messages are written to the page cache at once, which promises more"},
-		{"fastFailIfNoBufferInStorePool", c.FastFailIfNoBufferInStorePool, "there is no pool of buffers that could be empty"},
-		{"flushCommitLogTimed", !c.FlushCommitLogTimed, "the log is flushed flushIntervalCommitLog after the first message that is not durable, whoever comes meanwhile"},
-		{"warmMapedFileEnable", c.WarmMapedFileEnable, "nothing is written through a mapping"},
-		{"duplicationEnable", c.DuplicationEnable, "the official broker does not use it either"},
-		{"debugLockEnable", c.DebugLockEnable, "stacks are to be had by signal"},
-	} {
-		if s.set {
-			log.Info("setting without effect", "key", s.key, "reason", s.reason)
-		}
-	}
 }
 
 // logDir is the folder of the commit log.

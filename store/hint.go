@@ -13,7 +13,8 @@ import (
 )
 
 // ROOT/rocketd-queues remembers where each queue ends, so that the next start need not look into hundreds of thousands
-// of folders, and sees when a queue ends earlier: its last file, or all of it, has gone or is damaged. It is ours alone and only a hint: the official broker ignores it, and it may be removed.
+// of folders, and sees when a queue ends earlier: its last file, or all of it, has gone or is damaged. It is ours alone and
+// only a hint: the official broker ignores it, and it may be removed.
 //
 //	 0       8        16         24          32                72               112    116
 //	+-------+--------+----------+-----------+-----------------+----------------+------+--------------------+
@@ -175,8 +176,9 @@ func hintCRC(b []byte) uint32 {
 	return crc32.Update(crc32.ChecksumIEEE(b[:112]), crc32.IEEETable, b[hintHeader:])
 }
 
-// writeHint writes the hint that belongs to the checkpoint just written, if there are queues and it says something new. Everything dispatched before the checkpoint's offset is in the files. A hint that could not be
-// written is missed by nobody but the clock. Called by who holds flushing.
+// writeHint writes the hint that belongs to the checkpoint just written, if there are queues and it says something new.
+// Everything dispatched before the checkpoint's offset is in the files. A hint that could not be written is missed by nobody
+// but the clock. Called by who holds flushing.
 func (s *Store) writeHint() {
 	if s.hint.written && s.hint.of == s.checkpoint || s.hint.lockTime == 0 || s.checkpoint.dispatched < 0 || s.queues.Len() == 0 {
 		return

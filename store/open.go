@@ -105,7 +105,6 @@ func Open(cfg Config, o Options) (*Store, error) {
 	if o.DeliverTime == nil {
 		o.DeliverTime = deliverTimes(cfg.MessageDelayLevel)
 	}
-	cfg.announce(o.Log)
 	s := &Store{o: o, memory: totalMemory(), wake: make(chan struct{}, 1), mend: mender{wake: make(chan struct{}, 1)}}
 	s.config.Store(&cfg)
 	s.stats.started = o.Clock()

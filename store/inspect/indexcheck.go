@@ -40,6 +40,9 @@ func (c *indexCheck) start(v *verify) {
 	for _, name := range x.stray {
 		v.report.note("%s is not an index file", v.d.short(name))
 	}
+	for _, name := range x.other {
+		v.report.note("%s was made with other sizes than the newest index files, which brokers use", v.d.short(name))
+	}
 	for _, f := range x.files {
 		switch {
 		case x.slots == 0 && f.header.IndexCount > 1:
@@ -296,7 +299,8 @@ func (v *verify) checkIndex() error {
 	c := &v.index
 	defer c.reader.close()
 	if c.missing > 0 && len(v.d.index.files) == 0 {
-		c.add(Finding{Kind: IndexMissing, File: "index", Text: fmt.Sprintf("there are no index files; %d keys of records can't be found (give broker.conf with -c if messageIndexEnable is false)", c.missing)})
+		c.add(Finding{Kind: IndexMissing, File: "index", Text: fmt.Sprintf(
+			"there are no index files; %d keys of records can't be found (give broker.conf with -c if messageIndexEnable is false)", c.missing)})
 	}
 	if c.off() || c.disabled() {
 		return nil

@@ -17,6 +17,7 @@ import (
 type indexFiles struct {
 	dir   string
 	files []indexFile // oldest first
+	other []string    // such of other sizes: maxHashSlotNum or maxIndexNum have become smaller since
 	stray []string
 
 	slots, entries int32 // of a file; 0: unknown, no file tells
@@ -71,19 +72,55 @@ func (d *Dir) openIndex() error {
 	c := store.DefaultConfig("")
 	x.slots, x.entries = int32(c.MaxHashSlotNum), int32(c.MaxIndexNum)
 	size := commonSize(sizes)
+	if newest := len(x.files) - 1; newest >= 0 && x.files[newest].length < size {
+		// Cut off, or made since the sizes were made smaller: then the others are not used any more.
+		f := &x.files[newest]
+		if slots := d.guessSlots(f); slots > 0 && (sizes[f.length] > 1 || slots != d.slotsOf(size)) {
+			x.setSizes(f.length, slots)
+			x.passOver(d)
+			return nil
+		}
+	}
 	if size == x.fileSize() || len(x.files) == 0 && d.log.defaultSize() {
 		return nil
 	}
-	x.slots, x.entries = 0, 0
-	for i := range x.files {
-		if f := &x.files[i]; f.length == size {
+	if x.setSizes(size, d.slotsOf(size)); x.slots > 0 {
+		x.passOver(d)
+	}
+	return nil
+}
+
+// setSizes takes the sizes from a file's length and its number of slots; 0: unknown.
+func (x *indexFiles) setSizes(length int64, slots int32) {
+	if x.slots, x.entries = slots, 0; slots > 0 {
+		x.entries = int32((length - index.HeaderSize - int64(slots)*index.SlotSize) / index.EntrySize)
+	}
+}
+
+// slotsOf is the number of slots of the files of a length, 0 when none of them tells.
+func (d *Dir) slotsOf(length int64) int32 {
+	for i := range d.index.files {
+		if f := &d.index.files[i]; f.length == length {
 			if slots := d.guessSlots(f); slots > 0 {
-				x.slots, x.entries = slots, int32((size-index.HeaderSize-int64(slots)*index.SlotSize)/index.EntrySize)
-				return nil
+				return slots
 			}
 		}
 	}
-	return nil
+	return 0
+}
+
+// passOver leaves out the files that are larger and whole with other sizes: a broker does not use them, and makes their keys
+// again in files of the sizes that it has.
+func (x *indexFiles) passOver(d *Dir) {
+	used := x.files[:0]
+	for _, f := range x.files {
+		if f.length > x.fileSize() && d.guessSlots(&f) > 0 {
+			x.other = append(x.other, f.path)
+			continue
+		}
+		used = append(used, f)
+	}
+	x.files = used
 }
 
 // readAt reads len(b) bytes of a file; what is beyond its end is zeros.
