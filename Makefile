@@ -21,11 +21,12 @@ run: build ## start a name server (9876) and a broker (10911) with the store in 
 build: ## build ./bin/rocketd
 	$(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/rocketd ./cmd/rocketd
 
-install: build ## install rocketd, and mqnamesrv and mqbroker as names of it, under PREFIX
+install: build ## install rocketd, and mqnamesrv and mqbroker that start it, under PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 0755 bin/rocketd $(DESTDIR)$(PREFIX)/bin/rocketd
-	ln -sf rocketd $(DESTDIR)$(PREFIX)/bin/mqnamesrv
-	ln -sf rocketd $(DESTDIR)$(PREFIX)/bin/mqbroker
+	rm -f $(DESTDIR)$(PREFIX)/bin/mqnamesrv $(DESTDIR)$(PREFIX)/bin/mqbroker
+	install -m 0755 cmd/rocketd/mqserver $(DESTDIR)$(PREFIX)/bin/mqnamesrv
+	install -m 0755 cmd/rocketd/mqserver $(DESTDIR)$(PREFIX)/bin/mqbroker
 
 fmt: ## format the Go sources
 	gofmt -l -w $(shell git ls-files '*.go')

@@ -75,6 +75,15 @@ func checkName(key, name string) error {
 	return nil
 }
 
+// Review tells log what of the configuration is not what its author may think. The error is what keeps a broker from starting
+// with it, apart from what the machine and the store say.
+func (c Config) Review(log *slog.Logger) error {
+	brokerId := c.BrokerId
+	c.complete()
+	c.logOddities(log, brokerId)
+	return errors.Join(c.Validate(), c.checkPaths(vfs.OS))
+}
+
 // logOddities says what of the configuration is not what its author may think. brokerId is as it was configured.
 func (c *Config) logOddities(log *slog.Logger, brokerId int64) {
 	c.logUnknown(log)

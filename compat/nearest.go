@@ -7,11 +7,11 @@ import (
 )
 
 // Nearest returns the word of known that whoever wrote word is likely to have meant: the one with the least letters
-// inserted, removed or replaced, at most one in four of word's and three in all; letters of another case are the same. "" when there
+// inserted, removed or replaced, at most one in three of word's and three in all; letters of another case are the same. "" when there
 // is none. Of equals the first counts.
 func Nearest(word string, known []string) string {
 	lower := strings.ToLower(word)
-	best, least := "", min(3, len(word)/4)+1
+	best, least := "", min(3, len(word)/3)+1
 	for _, k := range known {
 		if k == word || len(k)-len(word) >= least || len(word)-len(k) >= least {
 			continue

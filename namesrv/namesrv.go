@@ -117,23 +117,7 @@ func New(cfg Config, log *slog.Logger, clock func() time.Time) (*Server, error) 
 // Start opens the port. The error names the address when it is taken.
 func (s *Server) Start() error {
 	cfg := s.config.Load()
-	unknown, idle := cfg.ignored()
-	slips, others := compat.UnknownKeys(unknown, append(cfg.known(), remoting.TLSKeys()...))
-	for _, slip := range slips {
-		s.log.Warn("a configuration key that does not exist; it changes nothing. Perhaps another was meant", "key", slip.Key, "perhaps", slip.Value)
-	}
-	if len(others) > 0 {
-		s.log.Warn("configuration keys that do not exist, in the name server of RocketMQ 4.9.8 neither; they change nothing", "keys", others)
-	}
-	if len(idle) > 0 {
-		s.log.Warn("configuration keys that are accepted and have no effect here", "keys", idle)
-	}
-	for _, kv := range cfg.odd {
-		s.log.Warn("a boolean that is neither true nor false; it is taken for false, as the official name server does", "key", kv.Key, "value", kv.Value)
-	}
-	if err := unwritable(cfg.KvConfigPath); err != nil {
-		s.log.Warn("KV configuration can't be saved: changes of it will be refused; make the folder writable, or set kvConfigPath to another", "file", cfg.KvConfigPath, "error", err)
-	}
+	cfg.tell(s.log)
 	s.kvFile = compat.NewSaver(compat.OSFiles, cfg.KvConfigPath, s.kv.encode, s.log)
 	s.tls.Start()
 	if s.accounts != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"rocketd/broker"
 	"rocketd/protocol"
 	"rocketd/remoting/acl"
 )
@@ -49,7 +50,7 @@ func (p *process) admin() *cli.Command {
 func wantsCommand(name string) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if c.Args().Present() {
-			return &usageError{fmt.Sprintf("unknown command %q (see `%s --help`)", c.Args().First(), name)}
+			return unknownCommand(c, c.Command.Subcommands, name)
 		}
 		return cli.ShowSubcommandHelp(c)
 	}
@@ -111,12 +112,12 @@ func aclQuestion(c *cli.Context) (wanted []acl.Resource, from netip.Addr, err er
 
 // aclFolder is where the broker of the flags has its ACL files.
 func aclFolder(c *cli.Context) (acl.Folder, error) {
-	cfg, err := defaultConfig(c.String("configFile"), nil)
+	cfg, err := defaultConfig(c.String("configFile"), func(cfg *broker.Config) error {
+		cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
+		return environmentOptions().bind(cfg)
+	})
 	if err != nil {
 		return acl.Folder{}, err
-	}
-	if cfg.RocketmqHome == "" {
-		cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
 	}
 	if c.IsSet("home") {
 		cfg.RocketmqHome = c.String("home")

@@ -3,13 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
-
-	"rocketd/remoting"
 )
 
 // environment is the part of the help that tells of environment variables.
@@ -17,7 +13,8 @@ const environment = `
 ENVIRONMENT:
    NAMESRV_ADDR        name servers when neither flag nor configuration file names any
    ROCKETMQ_HOME       home directory of an official installation
-   JAVA_OPT, JAVA_OPT_EXT, JAVA_TOOL_OPTIONS   of these, -Dtls.… only: settings of TLS
+   JAVA_OPT, JAVA_OPT_EXT, JAVA_TOOL_OPTIONS   of these, -D of what official servers heed: tls.…, user.home, user.timezone,
+                       rocketmq.home.dir, rocketmq.namesrv.addr, rocketmq.broker.diskSpaceWarningLevelRatio and others
    BROKER_IP1          address told to clients when the configuration file has no brokerIP1
    ROCKETD_LOG_LEVEL   debug, info (default), warn or error
    GOGC, GOMEMLIMIT    memory of the Go runtime; by default rocketd trades a little CPU for a small footprint
@@ -50,7 +47,7 @@ func newApp(stdout, stderr io.Writer, started time.Time) *cli.App {
 		ExitErrHandler:            func(*cli.Context, error) {}, // run decides
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return &usageError{fmt.Sprintf("unknown command %q (see `rocketd --help`)", c.Args().First())}
+				return unknownCommand(c, c.App.Commands, "rocketd")
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -77,30 +74,11 @@ func configFileFlag(whose string) cli.Flag {
 	return &cli.StringFlag{Name: "configFile", Aliases: []string{"c"}, Usage: whose + " config properties `FILE`"}
 }
 
-// propertyFlag is -D of the JVM, of which the settings of TLS are served.
+// propertyFlag is -D of the JVM; jvmoptions.go has the properties that are heeded.
 func propertyFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "D", Usage: "a setting of TLS, eg: -Dtls.server.mode=enforcing; `KEY=VALUE`"}
-}
-
-// environmentOptions are the words of the variables that the official scripts hand to the JVM.
-func environmentOptions() (words []string) {
-	for _, name := range []string{"JAVA_TOOL_OPTIONS", "JAVA_OPT", "JAVA_OPT_EXT"} {
-		words = append(words, strings.Fields(os.Getenv(name))...)
-	}
-	return words
-}
-
-// properties are those that -D sets.
-func properties(c *cli.Context) ([]string, error) {
-	given := c.StringSlice("D")
-	for _, p := range given {
-		if key, _, ok := strings.Cut(p, "="); !ok || !remoting.IsTLSKey(key) {
-			return nil, &usageError{fmt.Sprintf("-D%s: only tls.… properties are known, as KEY=VALUE", key)}
-		}
-	}
-	return given, nil
+	return &cli.StringSliceFlag{Name: "D", Usage: "a system property of the official server, eg: -Dtls.server.mode=enforcing; `KEY=VALUE`"}
 }
 
 func printFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "printConfigItem", Aliases: []string{"p"}, Usage: "print all config items and exit"}
+	return &cli.BoolFlag{Name: "printConfigItem", Aliases: []string{"p"}, Usage: "print all config items, say what is wrong with them, and exit"}
 }

@@ -22,7 +22,7 @@ func (p *process) broker() *cli.Command {
 			"configuration file, and that before the environment. Stop it with SIGTERM.",
 		Flags: []cli.Flag{
 			configFileFlag("broker"), namesrvAddrFlag(), printFlag(), propertyFlag(),
-			&cli.BoolFlag{Name: "printImportantConfig", Aliases: []string{"m"}, Usage: "print the important config items and exit"},
+			&cli.BoolFlag{Name: "printImportantConfig", Aliases: []string{"m"}, Usage: "print the important config items, say what is wrong with the configuration, and exit"},
 		},
 		HideHelpCommand: true,
 		OnUsageError:    usage,
@@ -39,18 +39,24 @@ func (p *process) runBroker(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("printConfigItem") || c.Bool("printImportantConfig") {
-		cfg, err = cfg.Effective()
+		effective, err := cfg.Effective()
 		if err != nil {
 			return err
 		}
-		items := cfg.Items()
+		items := effective.Items()
 		if !c.Bool("printConfigItem") {
-			items = cfg.ImportantItems()
+			items = effective.ImportantItems()
 		}
-		return p.print(items)
+		if err := p.print(items); err != nil {
+			return err
+		}
+		return cfg.Review(p.logger())
 	}
 	footprint()
 	log := p.logger()
+	if err := heed(c, log); err != nil {
+		return err
+	}
 	return p.serve(log, func() ([]service, error) {
 		b, err := broker.New(cfg, broker.Options{Log: log})
 		if err != nil {
@@ -77,35 +83,42 @@ func brokerService(b *broker.Broker) service {
 
 // defaultConfig reads the configuration file, "" = none, over the defaults. The user's home is only asked for when
 // the file does not say where the store is.
-func defaultConfig(file string, set func(*broker.Config)) (broker.Config, error) {
+func defaultConfig(file string, set func(*broker.Config) error, options ...jvmOptions) (broker.Config, error) {
 	cfg := broker.DefaultConfig("")
 	if set != nil {
-		set(&cfg)
+		if err := set(&cfg); err != nil {
+			return cfg, err
+		}
 	}
 	cfg, err := broker.ReadConfig(file, cfg)
 	if err != nil || cfg.StorePathRootDir != "" {
 		return cfg, err
 	}
-	home, err := homeDir("storePathRootDir")
+	home, err := homeDir("storePathRootDir", options...)
 	cfg.StorePathRootDir = filepath.Join(home, "store")
 	return cfg, err
 }
 
 // brokerConfig is the configuration of flags, file and environment.
 func brokerConfig(c *cli.Context) (broker.Config, error) {
-	options, err := properties(c)
+	environment := environmentOptions()
+	options, err := flagOptions(c)
 	if err != nil {
 		return broker.Config{}, err
 	}
-	cfg, err := defaultConfig(c.String("configFile"), func(cfg *broker.Config) {
-		cfg.TLS.SetOptions(environmentOptions())
+	cfg, err := defaultConfig(c.String("configFile"), func(cfg *broker.Config) error {
+		cfg.TLS.SetOptions(environment.tls)
 		cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
 		cfg.NamesrvAddr = os.Getenv("NAMESRV_ADDR")
-	})
+		return environment.bind(cfg)
+	}, environment, options)
 	if err != nil {
 		return cfg, err
 	}
-	cfg.TLS.SetOptions(options)
+	cfg.TLS.SetOptions(options.tls)
+	if err := options.bind(&cfg); err != nil {
+		return cfg, err
+	}
 	if c.IsSet("namesrvAddr") {
 		cfg.NamesrvAddr = c.String("namesrvAddr")
 		if err := broker.CheckNamesrvAddr(cfg.NamesrvAddr); err != nil {

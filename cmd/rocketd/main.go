@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,10 +57,10 @@ func named(args []string) []string {
 	}
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	if c, ok := command[name]; ok {
-		if len(args) == 2 && (args[1] == "--version" || args[1] == "-v" || args[1] == "version") {
-			return args
-		}
-		return append([]string{args[0], c}, args[1:]...)
+		args = append([]string{args[0], c}, args[1:]...)
+	}
+	if len(args) == 3 && (args[1] == "broker" || args[1] == "namesrv") && slices.Contains([]string{"--version", "-v", "version"}, args[2]) {
+		return []string{args[0], args[2]}
 	}
 	return args
 }
@@ -126,12 +127,39 @@ type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
 
-// usage turns what the flag parser complains of into a usageError. The parser prints nothing itself: the
-// message alone says more than the whole help text with it.
+// usage turns what the flag parser complains of into a usageError. The parser prints nothing itself: the message alone
+// says more than the whole help text with it.
 func usage(c *cli.Context, err error, isCommand bool) error {
-	help := "rocketd --help"
 	if isCommand && c.Command != nil && c.Command.Name != "" {
-		help = "rocketd " + c.Command.Name + " --help"
+		return complaint(c.Command.Flags, err, "rocketd "+c.Command.Name)
 	}
-	return &usageError{fmt.Sprintf("%v (see `%s`)", err, help)}
+	return complaint(append(c.App.Flags, cli.HelpFlag, cli.VersionFlag), err, "rocketd")
+}
+
+// complaint is an error of the flag parser, with the flag that was likely meant.
+func complaint(flags []cli.Flag, err error, command string) error {
+	text := err.Error()
+	if flag, ok := strings.CutPrefix(text, "flag provided but not defined: "); ok {
+		flag = strings.TrimLeft(flag, "-")
+		var names []string
+		for _, f := range flags {
+			names = append(names, f.Names()...)
+		}
+		if strings.HasPrefix(flag, "X") {
+			text += ", an option of the JVM: there is none here"
+		} else {
+			text += perhaps(flag, names)
+		}
+	}
+	return &usageError{fmt.Sprintf("%s (see `%s --help`)", text, command)}
+}
+
+// unknownCommand refuses a word that is none of the commands of c, with the one that was likely meant.
+func unknownCommand(c *cli.Context, commands []*cli.Command, command string) error {
+	var names []string
+	for _, known := range commands {
+		names = append(names, known.Names()...)
+	}
+	word := c.Args().First()
+	return &usageError{fmt.Sprintf("unknown command %q%s (see `%s --help`)", word, perhaps(word, names), command)}
 }

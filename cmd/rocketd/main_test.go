@@ -46,7 +46,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	for _, args := range [][]string{{"rocketd", "--version"}, {"rocketd", "-v"}, {"rocketd", "version"}, {"mqbroker", "--version"}, {"/x/mqnamesrv", "-v"}} {
+	for _, args := range [][]string{{"rocketd", "--version"}, {"rocketd", "-v"}, {"rocketd", "version"}, {"mqbroker", "--version"}, {"/x/mqnamesrv", "-v"}, {"rocketd", "broker", "-v"}} {
 		if code, out, _ := invoke(args...); code != exitOK || !strings.HasPrefix(out, "rocketd ") || !strings.Contains(out, "4.9.8") {
 			t.Errorf("%v: %d, %q", args, code, out)
 		}
@@ -61,6 +61,19 @@ func TestUsageErrors(t *testing.T) {
 		code, _, errs := invoke(args...)
 		if code != exitUsage || !strings.Contains(errs, "--help`") {
 			t.Errorf("%v: code %d, %s", args, code, errs)
+		}
+	}
+}
+
+// What was likely meant is said with what is wrong.
+func TestPerhaps(t *testing.T) {
+	for line, want := range map[string]string{
+		"brker": "(perhaps broker)", "store verfy x": "(perhaps verify)", "admin acll": "(perhaps acl)", "admin acl chec": "(perhaps check)",
+		"broker --configFle x": "(perhaps configFile)", "store dump --topc T x": "(perhaps topic)", "--versoin": "(perhaps version)",
+		"admin acl check --topik x": "(perhaps topic)", "broker -Xmx4g": "option of the JVM", "namesrv --nothing": "not defined: -nothing (see",
+	} {
+		if code, _, errs := invoke(append([]string{"rocketd"}, strings.Fields(line)...)...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%s: code %d, %s", line, code, errs)
 		}
 	}
 }
@@ -111,6 +124,31 @@ func TestPrintConfig(t *testing.T) {
 		for _, not := range tt.not {
 			if slices.Contains(lines, not) {
 				t.Errorf("%v: %q is there", tt.args, not)
+			}
+		}
+	}
+}
+
+// -p prints what a server would run with, and says what is wrong with it: a configuration can be tried without a start.
+func TestPrintConfigTells(t *testing.T) {
+	for _, tt := range []struct {
+		command, text string
+		code          int
+		want          []string
+	}{
+		{"broker", "flushDisktype=SYNC_FLUSH", exitOK, []string{"perhaps=flushDiskType"}},
+		{"broker", "brokerRole=SLAVE\nbrokerId=1", exitError, []string{"ASYNC_MASTER"}},
+		{"broker", "storePathRootDir=~/store", exitError, []string{"not expanded"}},
+		{"namesrv", "orderMessageEnabel=true", exitOK, []string{"perhaps=orderMessageEnable"}},
+		{"namesrv", "clusterTest=true", exitError, []string{"clusterTest"}},
+	} {
+		code, out, errs := invoke("rocketd", tt.command, "-p", "-c", conf(t, "brokerIP1=127.0.0.1\nstorePathRootDir=/nowhere\nkvConfigPath=/nowhere/kv.json\n"+tt.text+"\n"))
+		if code != tt.code || !strings.Contains(out, "listenPort=") {
+			t.Errorf("%s, %q: code %d, %s", tt.command, tt.text, code, out)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(errs, want) {
+				t.Errorf("%s, %q: no %q in %s", tt.command, tt.text, want, errs)
 			}
 		}
 	}

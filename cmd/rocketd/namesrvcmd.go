@@ -35,10 +35,16 @@ func (p *process) runNamesrv(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("printConfigItem") {
-		return p.print(cfg.Items())
+		if err := p.print(cfg.Items()); err != nil {
+			return err
+		}
+		return cfg.Review(p.logger())
 	}
 	footprint()
 	log := p.logger()
+	if err := heed(c, log); err != nil {
+		return err
+	}
 	return p.serve(log, func() ([]service, error) {
 		n, s, err := nameServer(cfg, log)
 		if c.String("configFile") != "" {
@@ -56,23 +62,30 @@ func (p *process) runNamesrv(c *cli.Context) error {
 
 // namesrvConfig is the configuration of flags, file and environment.
 func namesrvConfig(c *cli.Context) (namesrv.Config, error) {
-	home, noHome := homeDir("kvConfigPath")
+	environment := environmentOptions()
+	options, err := flagOptions(c)
+	if err != nil {
+		return namesrv.Config{}, err
+	}
+	home, noHome := homeDir("kvConfigPath", environment, options)
 	cfg := namesrv.DefaultConfig(home)
 	if noHome != nil {
 		cfg.KvConfigPath, cfg.ConfigStorePath = "", ""
 	}
 	cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
-	options, err := properties(c)
-	if err != nil {
+	cfg.TLS.SetOptions(environment.tls)
+	if err := environment.bind(&cfg); err != nil {
 		return cfg, err
 	}
-	cfg.TLS.SetOptions(environmentOptions())
 	if path := c.String("configFile"); path != "" {
 		if cfg, err = namesrv.ReadConfig(path, cfg); err != nil {
 			return cfg, err
 		}
 	}
-	cfg.TLS.SetOptions(options)
+	cfg.TLS.SetOptions(options.tls)
+	if err := options.bind(&cfg); err != nil {
+		return cfg, err
+	}
 	if cfg.KvConfigPath == "" && noHome != nil {
 		return cfg, noHome
 	}

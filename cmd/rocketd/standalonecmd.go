@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 
@@ -44,6 +46,9 @@ func (p *process) runStandalone(c *cli.Context) error {
 	}
 	footprint()
 	log := p.logger()
+	if err := heed(c, log); err != nil {
+		return err
+	}
 	return p.serve(log, func() ([]service, error) {
 		_, n, err := nameServer(ns, log.With("server", "namesrv"))
 		if err != nil {
@@ -76,16 +81,28 @@ func standaloneConfigs(c *cli.Context) (ns namesrv.Config, cfg broker.Config, er
 	if err != nil {
 		return ns, cfg, err
 	}
-	options, err := properties(c)
+	environment := environmentOptions()
+	options, err := flagOptions(c)
+	if err == nil && options.home != "" {
+		err = &usageError{"-Duser.home: --data says where messages and configuration lie"}
+	}
 	if err != nil {
 		return ns, cfg, err
 	}
 	cfg = broker.DefaultConfig(data)
-	cfg.TLS.SetOptions(environmentOptions())
+	cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
+	cfg.TLS.SetOptions(environment.tls)
+	if err := environment.bind(&cfg); err != nil {
+		return ns, cfg, err
+	}
+	cfg.NamesrvAddr = "" // what the environment says is meant for brokers without a name server of their own
 	if cfg, err = broker.ReadConfig(c.String("configFile"), cfg); err != nil {
 		return ns, cfg, err
 	}
-	cfg.TLS.SetOptions(options)
+	cfg.TLS.SetOptions(options.tls)
+	if err := options.bind(&cfg); err != nil {
+		return ns, cfg, err
+	}
 	if c.IsSet("listenPort") {
 		cfg.ListenPort = c.Int("listenPort")
 	}
@@ -105,6 +122,9 @@ func standaloneConfigs(c *cli.Context) (ns namesrv.Config, cfg broker.Config, er
 		}
 	}
 	ns = namesrv.DefaultConfig(data)
+	if err := errors.Join(environment.bind(&ns), options.bind(&ns)); err != nil {
+		return ns, cfg, err
+	}
 	if ns, err = namesrv.ReadUpdates(ns); err != nil {
 		return ns, cfg, err
 	}

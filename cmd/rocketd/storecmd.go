@@ -58,7 +58,7 @@ func (p *process) store() *cli.Command {
 		OnUsageError:    usage,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return &usageError{fmt.Sprintf("unknown command %q (see `rocketd store --help`)", c.Args().First())}
+				return unknownCommand(c, c.Command.Subcommands, "rocketd store")
 			}
 			return cli.ShowSubcommandHelp(c)
 		},
@@ -99,9 +99,7 @@ func (p *process) store() *cli.Command {
 
 // usageOf is usage for a command below another.
 func usageOf(command string) cli.OnUsageErrorFunc {
-	return func(_ *cli.Context, err error, _ bool) error {
-		return &usageError{fmt.Sprintf("%v (see `%s --help`)", err, command)}
-	}
+	return func(c *cli.Context, err error, _ bool) error { return complaint(c.Command.Flags, err, command) }
 }
 
 // storeCommand is one run of a command below `rocketd store`.

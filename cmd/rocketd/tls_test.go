@@ -53,7 +53,8 @@ func TestTLSOptions(t *testing.T) {
 			}
 		})
 	}
-	for _, args := range [][]string{{"broker", "-Dtls.nothing=1"}, {"namesrv", "-Dtls.server.mode"}, {"standalone", "-Duser.home=/"}} {
+	for _, args := range [][]string{{"broker", "-Dtls.nothing=1"}, {"namesrv", "-Dtls.server.mode"}, {"standalone", "-Duser.home=/"},
+		{"broker", "-Drocketmq.client.logLevel=WARN"}, {"namesrv", "-Dtls.server.mod=enforcing"}} {
 		if code, _, errs := invoke(append([]string{"rocketd"}, args...)...); code != exitUsage || !strings.Contains(errs, "-D") {
 			t.Errorf("%v: code %d, %s", args, code, errs)
 		}

@@ -1,0 +1,36 @@
+package namesrv
+
+import (
+	"log/slog"
+
+	"rocketd/compat"
+	"rocketd/remoting"
+)
+
+// Review tells log what of the configuration is not what its author may think. The error is what keeps a name server from
+// starting with it.
+func (c *Config) Review(log *slog.Logger) error {
+	c.tell(log)
+	return c.Validate()
+}
+
+// tell is what the log says of a configuration.
+func (c *Config) tell(log *slog.Logger) {
+	unknown, idle := c.ignored()
+	slips, others := compat.UnknownKeys(unknown, append(c.known(), remoting.TLSKeys()...))
+	for _, slip := range slips {
+		log.Warn("a configuration key that does not exist; it changes nothing. Perhaps another was meant", "key", slip.Key, "perhaps", slip.Value)
+	}
+	if len(others) > 0 {
+		log.Warn("configuration keys that do not exist, in the name server of RocketMQ 4.9.8 neither; they change nothing", "keys", others)
+	}
+	if len(idle) > 0 {
+		log.Warn("configuration keys that are accepted and have no effect here", "keys", idle)
+	}
+	for _, kv := range c.odd {
+		log.Warn("a boolean that is neither true nor false; it is taken for false, as the official name server does", "key", kv.Key, "value", kv.Value)
+	}
+	if err := unwritable(c.KvConfigPath); err != nil {
+		log.Warn("KV configuration can't be saved: changes of it will be refused; make the folder writable, or set kvConfigPath to another", "file", c.KvConfigPath, "error", err)
+	}
+}
