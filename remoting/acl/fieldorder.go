@@ -31,7 +31,12 @@ func (o *fieldOrder) fits(fields []protocol.Field) bool {
 		return false
 	}
 	for i := range fields {
-		if fields[i].Key != o.keys[i] {
+		a, b := fields[i].Key, o.keys[i]
+		if len(a) == 1 && len(b) == 1 { // as nearly all of a send are
+			if a[0] != b[0] {
+				return false
+			}
+		} else if a != b {
 			return false
 		}
 	}

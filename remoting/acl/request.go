@@ -48,8 +48,13 @@ func needs(cmd *protocol.Command, into []Resource) []Resource {
 	}
 	switch protocol.RequestCode(cmd.Code) {
 	case protocol.SendMessage, protocol.SendMessageV2, protocol.SendBatchMessage:
-		topic(letterTopic, Pub) // the header takes either spelling for each of the codes
-		topic(fieldTopic, Pub)
+		// The header takes either spelling for each of the codes. One pass, for this is what nearly every request is.
+		for i := range cmd.Fields {
+			switch f := &cmd.Fields[i]; f.Key {
+			case letterTopic, fieldTopic:
+				into = append(into, TopicResource(f.Value, Pub))
+			}
+		}
 	case protocol.RecallMessage:
 		topic(fieldTopic, Pub)
 	case protocol.ConsumerSendMsgBack:
