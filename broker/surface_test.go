@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"rocketd/protocol"
+	"rocketd/remoting"
 	"rocketd/remoting/acl"
 	"rocketd/remoting/acl/admin"
 	"rocketd/remoting/remotingtest"
@@ -124,7 +125,7 @@ func (p *pathBroker) full(code protocol.RequestCode, secrets []string) *protocol
 	for _, f := range Headers()[code].Fields() {
 		value := "Aname"
 		switch {
-		case admin.IsSecret(f.Key):
+		case remoting.IsSecretKey(f.Key):
 			value = secrets[0]
 		case f.Number:
 			value = "1"

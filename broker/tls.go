@@ -33,6 +33,12 @@ func (c *Config) tlsConfig() remoting.TLSConfig {
 	return t
 }
 
+// DialsTLS tells whether connections to name servers are TLS.
+func (c *Config) DialsTLS() bool {
+	t := c.tlsConfig()
+	return t.Dials()
+}
+
 // openTLS loads the certificates and gives them to those who use them.
 func (b *Broker) openTLS(cfg *Config) (remoting.ClientConfig, error) {
 	settings := cfg.tlsConfig()

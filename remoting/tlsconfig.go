@@ -107,9 +107,15 @@ func TLSKeys() []string {
 	}
 }
 
-// IsSecretKey tells whether the value of a key may be shown to nobody.
+// IsSecretKey tells whether the value of a key may be shown to nobody, one that nobody knows too.
 func IsSecretKey(key string) bool {
-	return key == "tls.server.keyPassword" || key == "tls.client.keyPassword"
+	key = strings.ToLower(key)
+	for _, word := range []string{"secret", "password", "passwd", "token", "credential", "signature"} {
+		if strings.Contains(key, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // SetOptions sets what a list of JVM options says of TLS: -Dtls.server.mode=enforcing and so on; other words are passed
@@ -165,6 +171,12 @@ func (c *TLSConfig) path() string {
 	}
 	return defaultTLSFile
 }
+
+// Effective is c with what tls.config.file says, which goes before all else.
+func (c TLSConfig) Effective() (TLSConfig, error) { return c.withFile() }
+
+// Checked tells whether certificates are loaded and checked; false is the test mode, in which nobody knows whom it talks to.
+func (c *TLSConfig) Checked() bool { return !testMode(*c) }
 
 // withFile returns c with what tls.config.file says, which goes before all else. A file that was named must be there.
 func (c TLSConfig) withFile() (TLSConfig, error) {

@@ -16,12 +16,12 @@ func (p *process) broker() *cli.Command {
 	return &cli.Command{
 		Name:      "broker",
 		Usage:     "start a broker, as mqbroker does",
-		UsageText: "rocketd broker [-c broker.conf] [-n a:9876;b:9876]",
+		UsageText: "rocketd broker [-c broker.conf] [-n a:9876;b:9876] [--profile secure]",
 		Description: "Listens on listenPort (10911) and listenPort-2 (10909). The store lies in storePathRootDir, by default\n" +
 			"store in the home directory; a store of the official broker is taken over as it is. What a flag says goes before the\n" +
 			"configuration file, and that before the environment. Stop it with SIGTERM.",
 		Flags: []cli.Flag{
-			configFileFlag("broker"), namesrvAddrFlag(), printFlag(), propertyFlag(),
+			configFileFlag("broker"), namesrvAddrFlag(), printFlag(), propertyFlag(), profileFlag(),
 			&cli.BoolFlag{Name: "printImportantConfig", Aliases: []string{"m"}, Usage: "print the important config items, say what is wrong with the configuration, and exit"},
 		},
 		HideHelpCommand: true,
@@ -58,11 +58,16 @@ func (p *process) runBroker(c *cli.Context) error {
 		return err
 	}
 	return p.serve(log, func() ([]service, error) {
+		notes, err := secureFiles(c, &cfg)
+		if err != nil {
+			return nil, err
+		}
 		b, err := broker.New(cfg, broker.Options{Log: log})
 		if err != nil {
 			return nil, err
 		}
 		s := brokerService(b)
+		s.notes = notes
 		if c.String("configFile") != "" {
 			s.reload = func() error {
 				cfg, err := brokerConfig(c)
@@ -101,12 +106,19 @@ func defaultConfig(file string, set func(*broker.Config) error, options ...jvmOp
 
 // brokerConfig is the configuration of flags, file and environment.
 func brokerConfig(c *cli.Context) (broker.Config, error) {
+	secure, err := isSecure(c)
+	if err != nil {
+		return broker.Config{}, err
+	}
 	environment := environmentOptions()
 	options, err := flagOptions(c)
 	if err != nil {
 		return broker.Config{}, err
 	}
 	cfg, err := defaultConfig(c.String("configFile"), func(cfg *broker.Config) error {
+		if secure {
+			secureBroker(cfg)
+		}
 		cfg.TLS.SetOptions(environment.tls)
 		cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
 		cfg.NamesrvAddr = os.Getenv("NAMESRV_ADDR")
@@ -125,7 +137,18 @@ func brokerConfig(c *cli.Context) (broker.Config, error) {
 			return cfg, &usageError{"-n " + err.Error()}
 		}
 	}
-	return cfg, nil
+	if secure {
+		err = finishBroker(&cfg)
+	}
+	return cfg, err
+}
+
+// secureFiles makes the files of the profile, if it is asked for, and returns what there is to say of them.
+func secureFiles(c *cli.Context, cfg *broker.Config) ([]string, error) {
+	if secure, err := isSecure(c); err != nil || !secure {
+		return nil, err
+	}
+	return firstUse(cfg.AclFolder(), cfg.TLS, cfg.AdminAllowedNetworks, true, hostNames(cfg.BrokerIP1, os.Getenv("BROKER_IP1")))
 }
 
 // print prints configuration items, one a line.

@@ -16,10 +16,10 @@ func (p *process) namesrv() *cli.Command {
 	return &cli.Command{
 		Name:      "namesrv",
 		Usage:     "start a name server, as mqnamesrv does",
-		UsageText: "rocketd namesrv [-c namesrv.conf]",
+		UsageText: "rocketd namesrv [-c namesrv.conf] [--profile secure]",
 		Description: "Listens on listenPort (9876). KV configuration lies in namesrv/kvConfig.json in the home directory, unless\n" +
 			"kvConfigPath says otherwise. Stop it with SIGTERM.",
-		Flags:           []cli.Flag{configFileFlag("name server"), namesrvAddrFlag(), printFlag(), propertyFlag()},
+		Flags:           []cli.Flag{configFileFlag("name server"), namesrvAddrFlag(), printFlag(), propertyFlag(), profileFlag()},
 		HideHelpCommand: true,
 		OnUsageError:    usage,
 		Action:          p.runNamesrv,
@@ -46,7 +46,14 @@ func (p *process) runNamesrv(c *cli.Context) error {
 		return err
 	}
 	return p.serve(log, func() ([]service, error) {
+		var notes []string
+		if c.String("profile") != "" {
+			if notes, err = firstUse(cfg.AclFolder(), cfg.TLS, cfg.AdminAllowedNetworks, false, hostNames()); err != nil {
+				return nil, err
+			}
+		}
 		n, s, err := nameServer(cfg, log)
+		s.notes = notes
 		if c.String("configFile") != "" {
 			s.reload = func() error {
 				cfg, err := namesrvConfig(c)
@@ -73,6 +80,13 @@ func namesrvConfig(c *cli.Context) (namesrv.Config, error) {
 		cfg.KvConfigPath, cfg.ConfigStorePath = "", ""
 	}
 	cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
+	secure, err := isSecure(c)
+	if err != nil {
+		return cfg, err
+	}
+	if secure {
+		secureNamesrv(&cfg)
+	}
 	cfg.TLS.SetOptions(environment.tls)
 	if err := environment.bind(&cfg); err != nil {
 		return cfg, err
@@ -92,7 +106,10 @@ func namesrvConfig(c *cli.Context) (namesrv.Config, error) {
 	if cfg.ConfigStorePath == "" { // no configuration file and no home: beside the other
 		cfg.ConfigStorePath = filepath.Join(filepath.Dir(cfg.KvConfigPath), "namesrv.properties")
 	}
-	return cfg, nil
+	if secure {
+		err = finishNamesrv(&cfg)
+	}
+	return cfg, err
 }
 
 // nameServer makes a name server and its service.

@@ -21,6 +21,8 @@ type service struct {
 	close func(context.Context) error
 	about func() string // addresses and so on, for the line that says that it is ready
 
+	notes []string // more lines, behind those that say that all are ready
+
 	reload func() error // reads the configuration file again; nil: there is none
 }
 
@@ -52,6 +54,14 @@ func (p *process) serve(log *slog.Logger, open func() ([]service, error)) error 
 		fmt.Fprintln(p.stdout, line)
 		if !together {
 			log.Info(line)
+		}
+	}
+	for _, s := range servers {
+		for _, line := range s.notes {
+			fmt.Fprintln(p.stdout, line)
+			if !together {
+				log.Info(line)
+			}
 		}
 	}
 	sig := waitForStop(log, signals, servers)

@@ -19,7 +19,7 @@ func (p *process) standalone() *cli.Command {
 	return &cli.Command{
 		Name:      "standalone",
 		Usage:     "start a name server and a broker in one process",
-		UsageText: "rocketd standalone [--data DIR] [-c broker.conf]",
+		UsageText: "rocketd standalone [--data DIR] [-c broker.conf] [--profile secure]",
 		Description: "The name server listens on 9876, the broker on 10911 and 10909. Messages and configuration lie in ./data.\n" +
 			"Clients need the address HOST:9876 and nothing else. Stop it with SIGTERM or Ctrl-C.",
 		Flags: []cli.Flag{
@@ -27,7 +27,7 @@ func (p *process) standalone() *cli.Command {
 			&cli.IntFlag{Name: "namesrvPort", Value: 9876, Usage: "`PORT` of the name server"},
 			&cli.IntFlag{Name: "listenPort", Value: 10911, Usage: "`PORT` of the broker; it also uses PORT-2, and PORT+1 is reserved"},
 			configFileFlag("broker"),
-			propertyFlag(),
+			propertyFlag(), profileFlag(),
 			&cli.StringFlag{Name: "namesrvAddr", Aliases: []string{"n"}, Usage: "further name servers to register at, `LIST` like 'a:9876;b:9876'"},
 		},
 		HideHelpCommand: true,
@@ -50,7 +50,11 @@ func (p *process) runStandalone(c *cli.Context) error {
 		return err
 	}
 	return p.serve(log, func() ([]service, error) {
-		_, n, err := nameServer(ns, log.With("server", "namesrv"))
+		notes, err := secureFiles(c, &cfg)
+		if err != nil {
+			return nil, err
+		}
+		server, n, err := nameServer(ns, log.With("server", "namesrv"))
 		if err != nil {
 			return nil, err
 		}
@@ -59,13 +63,14 @@ func (p *process) runStandalone(c *cli.Context) error {
 			return nil, err
 		}
 		s := brokerService(b)
+		s.notes = notes
 		if c.String("configFile") != "" {
 			s.reload = func() error {
-				_, cfg, err := standaloneConfigs(c)
+				ns, cfg, err := standaloneConfigs(c)
 				if err != nil {
 					return err
 				}
-				return b.Reload(cfg)
+				return errors.Join(b.Reload(cfg), server.Reload(ns))
 			}
 		}
 		return []service{n, s}, nil
@@ -89,7 +94,14 @@ func standaloneConfigs(c *cli.Context) (ns namesrv.Config, cfg broker.Config, er
 	if err != nil {
 		return ns, cfg, err
 	}
+	secure, err := isSecure(c)
+	if err != nil {
+		return ns, cfg, err
+	}
 	cfg = broker.DefaultConfig(data)
+	if secure {
+		secureBroker(&cfg)
+	}
 	cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
 	cfg.TLS.SetOptions(environment.tls)
 	if err := environment.bind(&cfg); err != nil {
@@ -121,9 +133,22 @@ func standaloneConfigs(c *cli.Context) (ns namesrv.Config, cfg broker.Config, er
 			return ns, cfg, &usageError{fmt.Sprintf("--%s %d is no port from 1 to 65535", name, port)}
 		}
 	}
+	if secure {
+		if cfg.RocketmqHome == "" {
+			cfg.RocketmqHome = data
+		}
+		if err := finishBroker(&cfg); err != nil {
+			return ns, cfg, err
+		}
+	}
 	ns = namesrv.DefaultConfig(data)
 	if err := errors.Join(environment.bind(&ns), options.bind(&ns)); err != nil {
 		return ns, cfg, err
+	}
+	ns.SurfaceConfig, ns.RocketmqHome, ns.AclPlainFile = cfg.SurfaceConfig, cfg.RocketmqHome, cfg.AclPlainFile
+	if secure {
+		secureNamesrv(&ns)
+		ns.AdminAllowedNetworks = cfg.AdminAllowedNetworks
 	}
 	if ns, err = namesrv.ReadUpdates(ns); err != nil {
 		return ns, cfg, err

@@ -1,6 +1,8 @@
 package acl
 
 import (
+	"crypto/rand"
+
 	"go.yaml.in/yaml/v4"
 
 	"rocketd/protocol"
@@ -14,30 +16,60 @@ type Credentials struct {
 
 // ReadCredentials reads a file like the tools.yml of mqadmin: accessKey and secretKey. The error never holds a secret.
 func ReadCredentials(path string) (*Credentials, error) {
-	data, err := read(path)
+	accessKey, secret, err := readAccount(path)
 	if err != nil {
 		return nil, err
+	}
+	return &Credentials{accessKey, newSigningKey(secret)}, nil
+}
+
+// ToolsText is the text of a tools.yml for an access key, with a new secret.
+func ToolsText(accessKey string) []byte {
+	return []byte("# The account by which mqadmin and brokers sign. Secret: whoever has it may do everything.\n" +
+		"accessKey: \"" + accessKey + "\"\nsecretKey: \"" + rand.Text() + "\"\n")
+}
+
+// AccountsText is the text of an ACL file whose one account is that of the tools.yml at path, an administrator.
+func AccountsText(path string) ([]byte, error) {
+	accessKey, secret, err := readAccount(path)
+	if err != nil {
+		return nil, err
+	}
+	account := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	change := Change{AccessKey: accessKey, SecretKey: secret, Admin: true}
+	change.apply(account)
+	account.HeadComment = "# The administrator, and the account by which brokers sign. Give each application an account of its own, such as:\n" +
+		"# - accessKey: shopOrders\n#   secretKey: at least seven characters\n#   topicPerms:\n#   - Orders=PUB|SUB\n#   groupPerms:\n#   - OrderReaders=SUB"
+	root := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	set(root, keyAccounts, &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{account}})
+	return yaml.Dump(root, yaml.WithV3Defaults(), yaml.WithIndent(2), yaml.WithCompactSeqIndent(), yaml.WithLineWidth(-1))
+}
+
+// readAccount reads the two keys of a tools.yml.
+func readAccount(path string) (accessKey, secret string, err error) {
+	data, err := read(path)
+	if err != nil {
+		return "", "", err
 	}
 	f := &file{path: path}
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil {
-		return nil, syntaxError(path, data, err)
+		return "", "", syntaxError(path, data, err)
 	}
 	if document.Kind == 0 || len(document.Content) == 0 || follow(document.Content[0]).Kind != yaml.MappingNode {
-		return nil, &FileError{Place{Path: path}, "the file must be a mapping of accessKey and secretKey"}
+		return "", "", &FileError{Place{Path: path}, "the file must be a mapping of accessKey and secretKey"}
 	}
-	var accessKey, secret string
 	for key, into := range map[string]*string{keyAccessKey: &accessKey, keySecretKey: &secret} {
 		if n := get(follow(document.Content[0]), key); n != nil {
 			if *into, err = f.text(n, key); err != nil {
-				return nil, err
+				return "", "", err
 			}
 		}
 	}
 	if err := checkKeys(accessKey, secret); err != nil {
-		return nil, &FileError{Place{Path: path}, err.Error()}
+		return "", "", &FileError{Place{Path: path}, err.Error()}
 	}
-	return &Credentials{accessKey, newSigningKey(secret)}, nil
+	return accessKey, secret, nil
 }
 
 // Sign signs a request that is to be sent: its typed header becomes ext fields, behind which stand access key and signature.

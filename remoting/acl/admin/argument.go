@@ -7,6 +7,7 @@ import (
 	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
+	"rocketd/remoting"
 )
 
 // How much of its arguments a line shows (bytes).
@@ -17,17 +18,6 @@ const (
 
 // masked stands for a secret.
 const masked = "******"
-
-// IsSecret tells whether the value of a key, of a header, a configuration or a KV table, may be shown to nobody.
-func IsSecret(key string) bool {
-	key = strings.ToLower(key)
-	for _, word := range []string{"secret", "password", "passwd", "token", "credential", "signature"} {
-		if strings.Contains(key, word) {
-			return true
-		}
-	}
-	return false
-}
 
 // arguments is what a request is about, in one line, and the secrets that it brings.
 type arguments struct {
@@ -74,7 +64,7 @@ func argumentsOf(cmd *protocol.Command, plan *protocol.Plan) *arguments {
 				value, ok = cmd.Field(f.Letter)
 			}
 			if ok {
-				a.add(f.Key, value, IsSecret(f.Key) || f.Key == "value" && IsSecret(named))
+				a.add(f.Key, value, remoting.IsSecretKey(f.Key) || f.Key == "value" && remoting.IsSecretKey(named))
 			}
 		}
 	}
@@ -100,7 +90,7 @@ func (a *arguments) addProperties(text []byte) {
 		return
 	}
 	for _, kv := range p.All() {
-		a.add(kv.Key, kv.Value, IsSecret(kv.Key))
+		a.add(kv.Key, kv.Value, remoting.IsSecretKey(kv.Key))
 	}
 }
 
