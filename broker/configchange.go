@@ -69,6 +69,7 @@ func (b *Broker) changeLocked(props *compat.Properties, by string, write func(*C
 	maps.Copy(b.settings.mu.next, waiting)
 	b.installLocked(old, &next)
 	b.log.Info("configuration updated", "changed", changed, "needARestart", later, "ignored", ignored, "by", by)
+	next.tellUnknown(b.log, ignored)
 	return nil
 }
 

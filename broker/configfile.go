@@ -248,6 +248,11 @@ func (c *Config) logUnknown(log *slog.Logger) {
 	if len(keys) == 0 {
 		return
 	}
+	c.tellUnknown(log, keys)
+}
+
+// tellUnknown names keys that do not exist, those that look like a slip of the pen with the key that was likely meant.
+func (c *Config) tellUnknown(log *slog.Logger, keys []string) {
 	slips, others := compat.UnknownKeys(keys, append(c.known(), remoting.TLSKeys()...))
 	for _, s := range slips {
 		log.Warn("a configuration key that does not exist; it changes nothing. Perhaps another was meant", "key", s.Key, "perhaps", s.Value)

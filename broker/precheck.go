@@ -168,7 +168,7 @@ func (c *Config) explain(err error, key string) error {
 	default:
 		return err
 	}
-	return fmt.Errorf("the store %s, set by %s, can't be used by %s: %s: %w", root, key, whoami(), remedy, err)
+	return fmt.Errorf("the store %s can't be used by %s: %s (its folder is chosen by %s): %w", root, whoami(), remedy, key, err)
 }
 
 // whoami is the user that this process runs as.

@@ -17,13 +17,7 @@ func (c *Config) Review(log *slog.Logger) error {
 // tell is what the log says of a configuration.
 func (c *Config) tell(log *slog.Logger) {
 	unknown, idle := c.ignored()
-	slips, others := compat.UnknownKeys(unknown, append(c.known(), remoting.TLSKeys()...))
-	for _, slip := range slips {
-		log.Warn("a configuration key that does not exist; it changes nothing. Perhaps another was meant", "key", slip.Key, "perhaps", slip.Value)
-	}
-	if len(others) > 0 {
-		log.Warn("configuration keys that do not exist, in the name server of RocketMQ 4.9.8 neither; they change nothing", "keys", others)
-	}
+	c.tellUnknown(log, unknown)
 	if len(idle) > 0 {
 		log.Warn("configuration keys that are accepted and have no effect here", "keys", idle)
 	}
@@ -32,5 +26,16 @@ func (c *Config) tell(log *slog.Logger) {
 	}
 	if err := unwritable(c.KvConfigPath); err != nil {
 		log.Warn("KV configuration can't be saved: changes of it will be refused; make the folder writable, or set kvConfigPath to another", "file", c.KvConfigPath, "error", err)
+	}
+}
+
+// tellUnknown names keys that do not exist, those that look like a slip of the pen with the key that was likely meant.
+func (c *Config) tellUnknown(log *slog.Logger, keys []string) {
+	slips, others := compat.UnknownKeys(keys, append(c.known(), remoting.TLSKeys()...))
+	for _, slip := range slips {
+		log.Warn("a configuration key that does not exist; it changes nothing. Perhaps another was meant", "key", slip.Key, "perhaps", slip.Value)
+	}
+	if len(others) > 0 {
+		log.Warn("configuration keys that do not exist, in the name server of RocketMQ 4.9.8 neither; they change nothing", "keys", others)
 	}
 }

@@ -89,6 +89,7 @@ func (s *Server) change(p *compat.Properties, by string, write func(path string,
 	surface.AdminAccountsOnly = s.adminAccountsOnly // the accounts are read at the start
 	_ = s.surface.Set(surface)                      // has been validated
 	s.log.Info("configuration updated", "changed", changed, "needARestart", later, "ignored", ignored, "by", by)
+	next.tellUnknown(s.log, ignored)
 	return nil
 }
 

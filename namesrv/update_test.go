@@ -30,14 +30,14 @@ func TestUpdateLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := compat.ParseProperties([]byte("someKey=2\nmaxConnections=99\norderMessageEnable=yes\nserverWorkerThreads=9\nnobody=1\n"))
+	p, err := compat.ParseProperties([]byte("someKey=2\nmaxConnections=99\norderMessageEnable=yes\nserverWorkerThreads=9\nnobody=1\nmaxConections=9\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.change(p, "test", writeConfig); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"needARestart=[maxConnections]", "ignored=[nobody]", "level=WARN", "key=orderMessageEnable value=yes"} {
+	for _, want := range []string{"needARestart=[maxConnections]", "ignored=\"[nobody maxConections]\"", "keys=[nobody]", "key=maxConections perhaps=maxConnections", "level=WARN", "key=orderMessageEnable value=yes"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %q in %s", want, log.String())
 		}

@@ -113,6 +113,7 @@ func TestStoreDumpTellsTheLimit(t *testing.T) {
 	dir := officialStore(t, "clean") // with 282 records
 	for want, args := range map[string][]string{
 		"rocketd: this ends after 100; --limit N prints more\n": {dir}, "": {dir, "--limit", "100"},
+		"rocketd: nothing matches\n": {dir, "--topic", "NoSuchTopic"},
 	} {
 		if code, _, errs := invoke(append([]string{"rocketd", "store", "dump"}, args...)...); code != exitOK || errs != want {
 			t.Errorf("%v: %d %q, want %q", args, code, errs, want)

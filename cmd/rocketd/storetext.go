@@ -161,13 +161,16 @@ func (s *storeCommand) query() (q inspect.Query, err error) {
 	return q, nil
 }
 
-func (s *storeCommand) dump() error {
+func (s *storeCommand) dump() (err error) {
 	q, err := s.query()
 	if err != nil {
 		return err
 	}
 	printed := int64(0)
 	defer func() {
+		if printed == 0 && err == nil {
+			fmt.Fprintln(s.p.stderr, "rocketd: nothing matches")
+		}
 		if printed == q.Limit && !s.c.IsSet("limit") {
 			fmt.Fprintf(s.p.stderr, "rocketd: this ends after %d; --limit N prints more\n", printed)
 		}

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf16"
 
 	"go.yaml.in/yaml/v4"
+
+	"rocketd/compat"
 )
 
 // maxFile is the size of the largest ACL file that is read.
@@ -76,7 +80,7 @@ func syntaxError(path string, data []byte, err error) error {
 		place.Line, place.Column = e.Mark.Line, e.Mark.Column
 		reason = e.Message
 	}
-	if i := strings.IndexAny(reason, "'\"`"); i >= 0 {
+	if i := strings.IndexAny(reason, "'\"`"); i >= 0 && !strings.HasPrefix(reason, "did not find expected ") { // signs of YAML are no secret
 		reason = strings.TrimSpace(reason[:i]) + " …"
 	}
 	if place.Line == 0 {
@@ -115,7 +119,11 @@ func (f *file) each(n *yaml.Node, readers map[string]func(*yaml.Node) error) err
 		read := readers[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode || read == nil:
-			f.warn(key, "a key without a meaning here; it is ignored")
+			if near := compat.Nearest(key.Value, slices.Sorted(maps.Keys(readers))); key.Kind == yaml.ScalarNode && near != "" {
+				f.warn(key, "a key without a meaning here; it is ignored. Perhaps %s was meant", near)
+			} else { // what stands there may be a secret
+				f.warn(key, "a key without a meaning here; it is ignored")
+			}
 			continue
 		case seen[key.Value]:
 			return f.bad(key, "%s is there twice", key.Value)

@@ -1,6 +1,7 @@
 package acl
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,10 +12,11 @@ func TestFileErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"accounts: [":   "f:2:1: did not find expected node content",
 		"\taccounts: 1": "f:1:1: found character that cannot start any token",
-		"accounts:\n- accessKey: a\n   secretKey: b":                 "f:3:13: mapping values are not allowed in this context",
-		account + "  admin: \x01topSecret1":                          "f:4:10: ",
-		"accounts:\n- secretKey: *topSecret1":                        "f:2:14: unknown anchor",
-		"accounts:\n- secretKey: \"topSecret1":                       "f:2:", // the quote has no end
+		"accounts:\n- accessKey: a\n   secretKey: b":           "f:3:13: mapping values are not allowed in this context",
+		account + "  admin: \x01topSecret1":                    "f:4:10: ",
+		"accounts:\n- secretKey: *topSecret1":                  "f:2:14: unknown anchor",
+		"accounts:\n- secretKey: \"topSecret1":                 "f:2:", // the quote has no end
+		"accounts:\n  - accessKey: a\n  secretKey: topSecret1": "f:3:3: did not find expected '-' indicator",
 		"- a":                                                        "f:1:1: the file must be a mapping",
 		"accounts: a":                                                "f:1:11: accounts wants a list",
 		"accounts:\n- a":                                             "f:2:3: an account must be a mapping",
@@ -36,6 +38,24 @@ func TestFileErrors(t *testing.T) {
 		} else if strings.Contains(err.Error(), "topSecret1") {
 			t.Errorf("%q: the error has the secret: %v", text, err)
 		}
+	}
+}
+
+// TestFileSlips: a key that does not exist is named by the one that was likely meant; another one may be a secret.
+func TestFileSlips(t *testing.T) {
+	f, err := parse("f", []byte("accounts:\n- accessKey: someUser\n  secretKey: topSecret1\n  topicPerm:\n  - a=PUB\n  topSecret2: x\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range f.warnings {
+		got = append(got, w.place.String()+": "+w.text)
+	}
+	want := []string{
+		"f:4:3: a key without a meaning here; it is ignored. Perhaps topicPerms was meant", "f:6:3: a key without a meaning here; it is ignored",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
