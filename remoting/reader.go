@@ -115,7 +115,7 @@ func (c *Conn) next(wait bool) (f frame, whole bool, err error) {
 	}
 	length := int(binary.BigEndian.Uint32(p))
 	if length < 4 || length > c.owner.limits.frame-4 {
-		return f, false, badFrame("length %d", length)
+		return f, false, badFrame("length %d%s", length, stranger([4]byte(p)))
 	}
 	if !wait {
 		if ok, err := c.ready(4 + length); !ok {
