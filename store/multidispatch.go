@@ -51,8 +51,8 @@ func (s *Store) nameQueues(cfg *Config, run []*Put) (good []*Put) {
 			continue
 		}
 		for _, name := range strings.Split(names, ",") {
-			if !message.LegalName(name) || name == "" {
-				p.Err = fmt.Errorf("%w: %q", ErrQueueName, name)
+			if !message.LegalName(name) || name == "" || len(name) > message.MaxFolderName {
+				p.Err = fmt.Errorf("%w: %.300q", ErrQueueName, name)
 				break
 			}
 			p.Queues = append(p.Queues, cfg.furtherQueue(name, p.Message.QueueId))

@@ -116,8 +116,12 @@ func TestMultiDispatchRefused(t *testing.T) {
 	s := openStore(t, vfs.NewMem(newClock().Now), lightConfig(), Options{})
 	long := dispatched(1, "%LMQ%a")
 	long.Properties += "x\x01" + strings.Repeat("y", message.MaxPropertiesLength-len(long.Properties)-2)
-	run := []*Put{{Message: dispatched(0, "%LMQ%a")}, {Message: long}, {Message: dispatched(2, "%LMQ%a,a/b")}, {Message: dispatched(3, "%LMQ%a")}, {Message: newMessage("T", 2, 4)}}
+	run := []*Put{{Message: dispatched(0, "%LMQ%a")}, {Message: long}, {Message: dispatched(2, "%LMQ%a,a/b")}, {Message: dispatched(3, "%LMQ%a")}, {Message: newMessage("T", 2, 4)},
+		{Message: dispatched(5, "%LMQ%"+strings.Repeat("a", 251))}}
 	s.Put(run)
+	if !errors.Is(run[5].Err, ErrQueueName) { // no file system has a folder of that name
+		t.Error(run[5].Err)
+	}
 	if run[0].Err != nil || run[1].Err == nil || !errors.Is(run[2].Err, ErrQueueName) || run[3].Err != nil || run[4].Err != nil {
 		t.Fatal(run[0].Err, run[1].Err, run[2].Err, run[3].Err, run[4].Err)
 	}

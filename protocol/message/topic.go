@@ -53,6 +53,9 @@ const (
 // MaxTopicLength is the longest topic name, in characters (all of them ASCII).
 const MaxTopicLength = 127
 
+// MaxFolderName is the longest name of a queue's folder, in bytes: what file systems take. Light queues have no other bound.
+const MaxFolderName = 255
+
 // remark is an error whose text is an official remark, as it is.
 type remark string
 

@@ -295,7 +295,7 @@ func TestQueueOffsets(t *testing.T) {
 
 func TestTopicsThatAreNoFolders(t *testing.T) {
 	table := open(t, vfs.NewMem(nil), false)
-	for _, topic := range []string{"", ".", "..", "../x", "a/b", "a\x00"} {
+	for _, topic := range []string{"", ".", "..", "../x", "a/b", "a\x00", strings.Repeat("x", 256)} {
 		if err := table.Append(topic, 0, 0, entry(0)); !errors.Is(err, ErrTopic) {
 			t.Errorf("%q: %v", topic, err)
 		}

@@ -196,7 +196,7 @@ func (t *Table) findOrCreate(topic string, queueId int32) *Queue {
 	// would put what the log still has of the older topic before what it misses of this one, which it then takes for
 	// repeated. The older records are passed over when the queue has a newer one.
 	_, q.successor = s.destroyed[topic]
-	q.unfit = topic == "" || topic == "." || topic == ".." || strings.ContainsAny(topic, "/\x00")
+	q.unfit = topic == "" || topic == "." || topic == ".." || len(topic) > message.MaxFolderName || strings.ContainsAny(topic, "/\x00")
 	if queueId >= 0 && queueId < maxDenseQueueId {
 		if missing := int(queueId) + 1 - len(tq.dense); missing > 0 {
 			tq.dense = append(tq.dense, make([]*Queue, missing)...)
