@@ -83,7 +83,7 @@ func TestDocumentsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"README.md", "ARCHITECTURE.md", "COMPATIBILITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "NOTICE", "Makefile"} {
+	for _, name := range []string{"README.md", "ARCHITECTURE.md", "COMPATIBILITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "NOTICE", "Makefile"} {
 		if fi, err := os.Stat(filepath.Join(r, name)); err != nil || fi.Size() == 0 {
 			t.Errorf("%s is missing or empty", name)
 		}
