@@ -102,7 +102,7 @@ func TestFailingOperationThenCrash(t *testing.T) {
 		for _, flush := range []string{AsyncFlush, SyncFlush} {
 			t.Run(f.name+" "+flush, func(t *testing.T) {
 				t.Parallel()
-				for i, more := 0, true; more; i++ {
+				for i, more := 0, true; more; i += stride {
 					var err error
 					if more, err = failThenCrash(i, f.err, f.forever, crashConfig(flush)); err != nil {
 						t.Fatalf("operation %d: %v", i, err)

@@ -105,6 +105,18 @@ func put(t testing.TB, s *Store, messages ...*message.Message) []*Put {
 	return run
 }
 
+// putAll puts n messages, twenty at a time.
+func putAll(t testing.TB, s *Store, n int, nth func(i int) *message.Message) {
+	t.Helper()
+	var run []*message.Message
+	for i := range n {
+		if run = append(run, nth(i)); len(run) == 20 || i == n-1 {
+			put(t, s, run...)
+			run = run[:0]
+		}
+	}
+}
+
 func waitFlushed(t testing.TB, s *Store, end int64) {
 	t.Helper()
 	done := make(chan error, 1)

@@ -34,7 +34,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	for _, flush := range []string{AsyncFlush, SyncFlush} {
 		for _, copies := range []bool{false, true} {
-			for rounds := range 12 {
+			for rounds := 0; rounds < 12; rounds += stride {
 				for _, end := range []string{"killed", "closed when full", "closed before"} {
 					t.Run(fmt.Sprintf("%s copies=%v rounds=%d %s", flush, copies, rounds, end), func(t *testing.T) {
 						startFull(t, flush, copies, rounds, end)

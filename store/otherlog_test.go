@@ -5,6 +5,7 @@ import (
 	"math/rand"
 	"testing"
 
+	"rocketd/protocol/message"
 	"rocketd/store/vfs"
 )
 
@@ -12,25 +13,23 @@ import (
 // disk was not mounted) give way to those of the log that is there.
 func TestQueuesOfAnotherLog(t *testing.T) {
 	topics := []string{"A", "B"}
+	whole := vfs.NewMem(nil)
+	s := openStore(t, whole, smallConfig("/store"), Options{})
+	putAll(t, s, 2000, func(i int) *message.Message { return newMessage(topics[i%2], int32(i/2%2), i) })
+	closeStore(t, s)
 	for _, crashed := range []bool{false, true} {
 		for _, official := range []bool{false, true} { // without our part of the checkpoint
 			for _, n := range []int{1, 100, 700, 3000} {
 				t.Run(fmt.Sprintf("crashed=%t,official=%t,%d", crashed, official, n), func(t *testing.T) {
-					mem := vfs.NewMem(nil)
+					mem := copyOf(whole)
 					cfg, wrong := smallConfig("/store"), smallConfig("/store")
 					wrong.StorePathCommitLog = "/unmounted"
-					s := openStore(t, mem, cfg, Options{})
-					for i := range 2000 {
-						put(t, s, newMessage(topics[i%2], int32(i/2%2), i))
-					}
-					closeStore(t, s)
-
-					s = openStore(t, mem, wrong, Options{})
-					for i := range n {
+					s := openStore(t, mem, wrong, Options{})
+					putAll(t, s, n, func(i int) *message.Message {
 						m := newMessage(topics[i%2], int32(i/2%2), 5000+i)
 						m.Body = append(m.Body, make([]byte, i%3)...)
-						put(t, s, m)
-					}
+						return m
+					})
 					if err := s.saveCheckpoint(); err != nil {
 						t.Fatal(err)
 					}

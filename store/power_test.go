@@ -207,6 +207,9 @@ func TestPromises(t *testing.T) {
 			owed := 0
 			for i, crash := range crashes {
 				owed = max(owed, len(crash.h.acked))
+				if i%stride != 0 {
+					continue
+				}
 				if err := crash.h.check(crash.disk, cfg); err != nil {
 					t.Fatalf("crash %d, before %v %s: %v", i, crash.op.Kind, crash.op.Name, err)
 				}
@@ -244,6 +247,9 @@ func TestDeathThenPowerFailure(t *testing.T) {
 		closeStore(t, s)
 		shown := 0
 		for i, disk := range disks {
+			if i%stride != 0 && i != len(disks)-1 {
+				continue
+			}
 			s := openStore(t, disk, cfg, Options{})
 			before := readable(t, s)
 			if i%2 == 0 { // else the flusher may or may not come to it
