@@ -170,7 +170,8 @@ type Config struct {
 	extra []compat.KeyValue // keys of the file that have no field
 	odd   []compat.KeyValue // booleans of the file that are neither true nor false
 
-	strange []error // values of the file that an update of a running broker could not set
+	twice   []string // keys that the file has with different values
+	strange []error  // values of the file that an update of a running broker could not set
 }
 
 // DefaultBrokerName is the broker's name when the host's is unknown.

@@ -109,6 +109,7 @@ func (b *Broker) Reload(read Config) error {
 		return err
 	}
 	old := b.config()
+	brokerId := read.BrokerId
 	read.complete()
 	if read.BrokerIP1 == "" {
 		read.BrokerIP1 = old.BrokerIP1 // chosen at the start
@@ -119,6 +120,7 @@ func (b *Broker) Reload(read Config) error {
 	if err := read.Validate(); err != nil {
 		return err
 	}
+	read.logOddities(b.log, brokerId)
 	if err := errors.Join(b.reloadTLS(old, &read), b.readCredentials(&read)); err != nil {
 		return err
 	}

@@ -59,6 +59,7 @@ func (c Config) merge(data []byte, from string) (Config, error) {
 		return c, fmt.Errorf("%s: %w", from, err)
 	}
 	c.odd = append(slices.Clone(c.odd), compat.OddBooleans(props, &c)...)
+	c.twice = append(slices.Clone(c.twice), props.Twice()...)
 	c.strange = append(slices.Clone(c.strange), checkEach(props)...)
 	c.extra = slices.Clone(c.extra)
 	for _, key := range unknown {
@@ -183,12 +184,12 @@ func (c *Config) Validate() error {
 	switch c.FlushDiskType {
 	case store.AsyncFlush, store.SyncFlush:
 	default:
-		all = append(all, fmt.Errorf("flushDiskType=%s: must be ASYNC_FLUSH or SYNC_FLUSH", c.FlushDiskType))
+		all = append(all, fmt.Errorf("flushDiskType=%s: must be ASYNC_FLUSH or SYNC_FLUSH%s", c.FlushDiskType, compat.CommentHint(c.FlushDiskType)))
 	}
 	switch c.BrokerRole {
 	case store.AsyncMaster, store.SyncMaster, store.Slave:
 	default:
-		all = append(all, fmt.Errorf("brokerRole=%s: must be ASYNC_MASTER, SYNC_MASTER or SLAVE", c.BrokerRole))
+		all = append(all, fmt.Errorf("brokerRole=%s: must be ASYNC_MASTER, SYNC_MASTER or SLAVE%s", c.BrokerRole, compat.CommentHint(c.BrokerRole)))
 	}
 	if err := CheckNamesrvAddr(c.NamesrvAddr); err != nil {
 		all = append(all, fmt.Errorf("namesrvAddr: %w", err))

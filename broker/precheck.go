@@ -91,7 +91,10 @@ func (c *Config) logOddities(log *slog.Logger, brokerId int64) {
 		log.Warn("configuration keys that are accepted and have no effect here", "keys", keys)
 	}
 	for _, kv := range c.odd {
-		log.Warn("a boolean that is neither true nor false; it is taken for false, as the official broker does", "key", kv.Key, "value", kv.Value)
+		log.Warn("a boolean that is neither true nor false; it is taken for false, as the official broker does"+compat.CommentHint(kv.Value), "key", kv.Key, "value", kv.Value)
+	}
+	for _, key := range c.twice {
+		log.Warn("a configuration key is there more than once, with different values; the last counts", "key", key)
 	}
 	for _, err := range c.strange {
 		log.Warn("a configuration value out of its range; it is taken as it is, as the official broker does", "err", err)

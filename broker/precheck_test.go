@@ -65,7 +65,8 @@ func TestOddities(t *testing.T) {
 // Keys that do not exist, each with the one that was likely meant, and values that a running broker would refuse.
 func TestSlips(t *testing.T) {
 	cfg, err := ReadConfig(writeConf(t, "flushDisktype=SYNC_FLUSH\nautoCreateTopicEnabel=false\nstorePathIndex=/x\nabortFile=/y\n=z\n"+
-		"tls.server.mod=enforcing\ntls.server.mode=disabled\nbrokerPermission=9\ndeleteWhen=25;ab\nfileReservedTime=48\nflushDiskType=SYNC_FLUSH \nbrokerRole= ASYNC_MASTER \nbrokerName=a\n"), DefaultConfig("store"))
+		"tls.server.mod=enforcing\ntls.server.mode=disabled\nbrokerPermission=9\ndeleteWhen=25;ab\nfileReservedTime=48\nflushDiskType=SYNC_FLUSH \nbrokerRole= ASYNC_MASTER \nbrokerName=a\n"+
+		"regionId=x\nregionId=y\nregionId=x\ntraceOn=true\ntraceOn=true\nslaveReadEnable=false # no\n"), DefaultConfig("store"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,12 +79,13 @@ func TestSlips(t *testing.T) {
 	for _, want := range []string{
 		"key=flushDisktype perhaps=flushDiskType", "key=autoCreateTopicEnabel perhaps=autoCreateTopicEnable", "key=tls.server.mod perhaps=tls.server.mode",
 		"keys=\"[storePathIndex abortFile]\"", "brokerPermission=9: must be from 0 to 7", "deleteWhen=25;ab: must be hours",
+		"key=regionId", "a comment must have a line of its own",
 	} {
 		if strings.Count(log.String(), want) != 1 {
 			t.Errorf("%q is not there once:\n%s", want, log.String())
 		}
 	}
-	if n := strings.Count(log.String(), "\n"); n != 6 {
+	if n := strings.Count(log.String(), "\n"); n != 8 {
 		t.Errorf("%d lines\n%s", n, log.String())
 	}
 }

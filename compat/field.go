@@ -82,7 +82,7 @@ func BindProperties(p *Properties, dst any) (unknown []string, err error) {
 			if n := p.Line(f.key); n > 0 {
 				where = fmt.Sprintf("line %d: ", n)
 			}
-			errs = append(errs, fmt.Errorf("%s%s=%s is not %w", where, f.key, text, err))
+			errs = append(errs, fmt.Errorf("%s%s=%s is not %w%s", where, f.key, text, err, CommentHint(text)))
 		}
 	}
 	for _, key := range p.Keys() {
@@ -91,6 +91,15 @@ func BindProperties(p *Properties, dst any) (unknown []string, err error) {
 		}
 	}
 	return unknown, errors.Join(errs...)
+}
+
+// CommentHint explains a value that means nothing by what was written behind it: only a line of its own can be a comment.
+// "" when that is not it.
+func CommentHint(value string) string {
+	if strings.Contains(value, "#") {
+		return " (a comment must have a line of its own: here it is part of the value)"
+	}
+	return ""
 }
 
 // OddBooleans returns the properties that BindProperties takes for false though they do not say so: aclEnable=yes.

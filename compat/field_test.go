@@ -81,3 +81,18 @@ func TestFieldName(t *testing.T) {
 		}
 	}
 }
+
+// A comment behind a value is part of it, and mostly the reason why it means nothing.
+func TestCommentBehindAValue(t *testing.T) {
+	p, err := ParseProperties([]byte("maxSize=48 # bytes\nratio=1\nratio=2\ntraceOn=true\ntraceOn=true\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c config
+	if _, err := BindProperties(p, &c); err == nil || !strings.HasSuffix(err.Error(), "maxSize=48 # bytes is not an integer of 32 bits (a comment must have a line of its own: here it is part of the value)") {
+		t.Error(err)
+	}
+	if got := p.Twice(); !reflect.DeepEqual(got, []string{"ratio"}) || c.Ratio != 2 {
+		t.Errorf("twice %q, ratio %v", got, c.Ratio)
+	}
+}

@@ -18,6 +18,7 @@ type Properties struct {
 	list  []KeyValue
 	index map[string]int // key to place in list
 	lines map[string]int // key to the line of the text that its value is from
+	twice []string       // keys of the text with another value before the one that counts
 }
 
 // byteOrderMark is what some editors put before UTF-8 text. Java takes it for a part of the first key, which then
@@ -45,6 +46,9 @@ func ParseProperties(b []byte) (*Properties, error) {
 		if err != nil {
 			return nil, fmt.Errorf("properties line %d, key %s: %w", lines.number, k, err)
 		}
+		if before, ok := p.Get(k); ok && before != v && !slices.Contains(p.twice, k) {
+			p.twice = append(p.twice, k)
+		}
 		p.Set(k, v)
 		if p.lines == nil {
 			p.lines = make(map[string]int)
@@ -55,6 +59,9 @@ func ParseProperties(b []byte) (*Properties, error) {
 
 // Line returns the number of the line that a key's value was read from, 0 when it was not read from a text.
 func (p *Properties) Line(key string) int { return p.lines[key] }
+
+// Twice returns the keys that a text had more than once with different values: the last counts.
+func (p *Properties) Twice() []string { return slices.Clone(p.twice) }
 
 // Get returns the value of a key and whether it is there.
 func (p *Properties) Get(key string) (string, bool) {

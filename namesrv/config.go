@@ -52,6 +52,7 @@ type Config struct {
 
 	extra []compat.KeyValue // keys of the file that have no field, in key order
 	odd   []compat.KeyValue // booleans of the file that are neither true nor false
+	twice []string          // keys that the file has with different values
 	read  bool              // the file of updates is read at the start
 }
 
@@ -106,7 +107,7 @@ func ReadConfig(path string, cfg Config) (Config, error) {
 	}
 	p, err := compat.ParseProperties(data)
 	if err == nil {
-		cfg.odd = compat.OddBooleans(p, &cfg)
+		cfg.odd, cfg.twice = compat.OddBooleans(p, &cfg), p.Twice()
 		err = cfg.bind(p, true)
 		for _, kv := range p.All() {
 			cfg.TLS.Set(kv.Key, kv.Value)

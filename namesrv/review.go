@@ -22,7 +22,10 @@ func (c *Config) tell(log *slog.Logger) {
 		log.Warn("configuration keys that are accepted and have no effect here", "keys", idle)
 	}
 	for _, kv := range c.odd {
-		log.Warn("a boolean that is neither true nor false; it is taken for false, as the official name server does", "key", kv.Key, "value", kv.Value)
+		log.Warn("a boolean that is neither true nor false; it is taken for false, as the official name server does"+compat.CommentHint(kv.Value), "key", kv.Key, "value", kv.Value)
+	}
+	for _, key := range c.twice {
+		log.Warn("a configuration key is there more than once, with different values; the last counts", "key", key)
 	}
 	if err := unwritable(c.KvConfigPath); err != nil {
 		log.Warn("KV configuration can't be saved: changes of it will be refused; make the folder writable, or set kvConfigPath to another", "file", c.KvConfigPath, "error", err)

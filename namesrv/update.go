@@ -144,7 +144,7 @@ func (s *Server) Reload(read Config) error {
 			p.Set(kv.Key, kv.Value)
 		}
 	}
-	if err := read.Validate(); err != nil {
+	if err := read.Review(s.log); err != nil {
 		return err
 	}
 	if read.TLS != old.TLS {

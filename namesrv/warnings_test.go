@@ -39,7 +39,7 @@ func TestTwoBrokersOfOneName(t *testing.T) {
 func TestStartWarns(t *testing.T) {
 	var log bytes.Buffer
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("kvConfigPath="+file+"/sub/kvConfig.json\norderMessageEnable=yes\nserverWorkerThreads=9\nmine=1\nserverSelectorThreads=3\norderMesageEnable=true\ntls.server.mod=enforcing\n"), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte("kvConfigPath="+file+"/sub/kvConfig.json\norderMessageEnable=yes\nserverWorkerThreads=9\nmine=1\nserverSelectorThreads=3\norderMesageEnable=true\nserverSelectorThreads=4\nserverSelectorThreads=3\ntls.server.mod=enforcing\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	cfg, err := ReadConfig(file, testConfig(t.TempDir()))
@@ -66,7 +66,7 @@ func TestStartWarns(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	for _, want := range []string{"key=orderMessageEnable value=yes", "keys=[mine]", "keys=[serverWorkerThreads]", "key=orderMesageEnable perhaps=orderMessageEnable", "key=tls.server.mod perhaps=tls.server.mode", "KV configuration can't be saved"} {
+	for _, want := range []string{"key=orderMessageEnable value=yes", "keys=[mine]", "keys=[serverWorkerThreads]", "key=orderMesageEnable perhaps=orderMessageEnable", "key=tls.server.mod perhaps=tls.server.mode", "with different values; the last counts\" key=serverSelectorThreads", "KV configuration can't be saved"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %q in %s", want, log.String())
 		}

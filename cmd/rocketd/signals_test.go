@@ -163,6 +163,9 @@ func TestReload(t *testing.T) {
 	write("brokerName=broker-a\n# more\nmaxMessageSize=4321\n")
 	c.signal(syscall.SIGHUP)
 	says("configuration updated", "4321", "configuration file read again")
+	write("brokerName=broker-a\nfileReservedTme=4\nmaxMessageSize=4321\n") // a slip is told of as at the start
+	c.signal(syscall.SIGHUP)
+	says("key=fileReservedTme perhaps=fileReservedTime")
 	write("brokerName=broker-a\n\nmaxMessageSize=large\n")
 	c.signal(syscall.SIGHUP)
 	says("not taken", "line 3: maxMessageSize=large")
