@@ -95,7 +95,7 @@ func (b *Broker) ackOrderly(c *remoting.Call, a pop.Ack) *refusal {
 	if a.Offset < at {
 		return nil
 	}
-	switch what, next := p.AckedOrderly(q, a.Offset, a.PopTime); what {
+	switch what, next := p.AckedOrderly(q, at, a.Offset, a.PopTime); what {
 	case pop.OrderIllegal:
 		return &refusal{protocol.MessageIllegal, fmt.Sprintf("offset is illegal, key:%s@%s@%d, old:%d, commit:%d, next:-1, /%s",
 			a.Topic, a.Group, a.QueueId, at, a.Offset, c.Conn().RemoteAddr())}
@@ -108,7 +108,7 @@ func (b *Broker) ackOrderly(c *remoting.Call, a pop.Ack) *refusal {
 			}
 		}
 		b.offsets.Commit(c.Conn(), a.Group, a.Topic, a.QueueId, next)
-		if p.Busy(q, "") == 0 {
+		if p.Busy(q, next, "") == 0 {
 			b.path.pop.held.Notify(q.Key)
 		}
 	}

@@ -302,10 +302,10 @@ func (b *Broker) popAvailable(t *topics.Config, group string, queueId int32, ord
 	c := b.path.pop.checkpoints
 	look := func(topic string, queueId int32) bool {
 		q := c.Queue(pop.Key{Topic: topic, Group: group, QueueId: queueId})
-		if ordered && c.Busy(q, attemptId) > 0 || !ordered && b.popBarred(q) {
+		offset, ok := b.offsets.Query(group, topic, queueId)
+		if ordered && c.Busy(q, offset, attemptId) > 0 || !ordered && b.popBarred(q) {
 			return true
 		}
-		offset, ok := b.offsets.Query(group, topic, queueId)
 		if !ok {
 			offset = b.store.MinOffset(topic, queueId)
 		}

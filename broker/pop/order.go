@@ -36,6 +36,15 @@ func (o *order) busyUntil(attemptId string, now int64) (until int64) {
 	return until
 }
 
+// stands marks what lies before where the group stands as acknowledged: after a kill the batch is as the file has it.
+func (o *order) stands(at int64) {
+	for i, offset := range o.offsets {
+		if offset < at {
+			o.acked |= 1 << uint(i)
+		}
+	}
+}
+
 // next is where the group stands: at the first message that is not acknowledged.
 func (o *order) next() int64 {
 	for i, offset := range o.offsets {
@@ -79,11 +88,15 @@ func (o *order) appendCounts(dst []byte, k Key) []byte {
 	return appendQueueCount(dst, k.Topic, k.QueueId, least)
 }
 
-// Busy tells until when (ms) an orderly pop of a queue has to wait for the batch before; 0: it need not.
-func (c *Checkpoints) Busy(q *Queue, attemptId string) int64 {
+// Busy tells until when (ms) an orderly pop of a queue has to wait for the batch before; 0: it need not. The group
+// stands at an offset, -1: nowhere yet.
+func (c *Checkpoints) Busy(q *Queue, at int64, attemptId string) int64 {
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if q.order != nil {
+		q.order.stands(at)
+	}
 	return q.order.busyUntil(attemptId, now)
 }
 
@@ -109,14 +122,19 @@ const (
 	OrderAdvanced                 // the group stands at the offset returned
 )
 
-// AckedOrderly acknowledges a message that was popped in order. The queue is locked.
-func (c *Checkpoints) AckedOrderly(q *Queue, offset, popTime int64) (OrderAck, int64) {
+// AckedOrderly acknowledges a message that was popped in order; the group stands at an offset, -1: nowhere yet. The queue is
+// locked.
+func (c *Checkpoints) AckedOrderly(q *Queue, at, offset, popTime int64) (OrderAck, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o := q.order
-	if o == nil { // as 5.3.3: it has forgotten the batch
+	if o == nil { // the batch is forgotten; where 5.3.3 passes over what lies before, and loses it, that comes again
+		if offset != at {
+			return OrderNone, 0
+		}
 		return OrderAdvanced, offset + 1
 	}
+	o.stands(at)
 	if popTime != o.popTime {
 		return OrderNone, 0
 	}

@@ -19,7 +19,7 @@ func TestOrderlyBatch(t *testing.T) {
 			if want > 0 {
 				until = at + want.Milliseconds()
 			}
-			if got := b.Busy(q, attempt); got != until {
+			if got := b.Busy(q, 5, attempt); got != until {
 				t.Errorf("busy until %d, want %d", got-at, want.Milliseconds())
 			}
 		}
@@ -28,7 +28,7 @@ func TestOrderlyBatch(t *testing.T) {
 		busy(0, "one")
 		ack := func(offset, popTime int64, want OrderAck, next int64) {
 			t.Helper()
-			if what, at := b.AckedOrderly(q, offset, popTime); what != want || at != next {
+			if what, at := b.AckedOrderly(q, 5, offset, popTime); what != want || at != next {
 				t.Errorf("ack of %d: %v, %d, want %v, %d", offset, what, at, want, next)
 			}
 		}
@@ -45,8 +45,34 @@ func TestOrderlyBatch(t *testing.T) {
 		if s := string(b.PoppedOrderly(q, "", at+12_000, 1000, []int64{8, 9, 10}, []byte("x"))); s != "x;0 qo0%8 2;0 qo0%9 1;0 0 0" {
 			t.Errorf("counts %q", s)
 		}
-		if what, next := b.AckedOrderly(b.Queue(Key{"T", "fresh", 0}), 7, 1); what != OrderAdvanced || next != 8 {
-			t.Errorf("ack of a queue that is not known: %v, %d", what, next)
+	})
+}
+
+// A kill takes the newest batches with it, and leaves an older one, as the file has it, beside where the group stands: no
+// acknowledgement passes over a message, or takes the group back.
+func TestOrderAfterKill(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		forgotten := b.Queue(Key{"T", "fresh", 0})
+		for _, c := range []struct {
+			at, offset int64
+			want       OrderAck
+			next       int64
+		}{{7, 7, OrderAdvanced, 8}, {6, 7, OrderNone, 0}, {-1, 0, OrderNone, 0}} {
+			if what, next := b.AckedOrderly(forgotten, c.at, c.offset, 1); what != c.want || next != c.next {
+				t.Errorf("forgotten: the group stands at %d, ack of %d: %v, %d", c.at, c.offset, what, next)
+			}
+		}
+		q, now := b.Queue(queueT), time.Now().UnixMilli()
+		b.PoppedOrderly(q, "", now, 60_000, []int64{5, 6, 7}, nil)
+		if what, next := b.AckedOrderly(q, 7, 7, now); what != OrderAdvanced || next != 8 {
+			t.Errorf("the group stands at 7, ack of 7: %v, %d", what, next)
+		}
+		if until := b.Busy(q, 5, ""); until != 0 {
+			t.Errorf("busy until %d", until)
+		}
+		b.PoppedOrderly(q, "", now, 60_000, []int64{8, 9}, nil)
+		if b.Busy(q, 9, "") == 0 || b.Busy(q, 10, "") != 0 {
+			t.Errorf("busy until %d and %d", b.Busy(q, 9, ""), b.Busy(q, 10, ""))
 		}
 	})
 }
