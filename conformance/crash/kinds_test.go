@@ -135,3 +135,26 @@ func TestCrashTransactions(t *testing.T) {
 		}
 	}
 }
+
+// knownOfPops are the rules that the official server breaks after a kill, which takes its consumer offsets back.
+var knownOfPops = map[Rule]bool{AckedAgain: true, TooEarly: true}
+
+// TestCrashPops kills the broker among popped messages; the official server is 5.3.3.
+func TestCrashPops(t *testing.T) {
+	kind, err := target.Selected5()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := runKind(t, kind, nil, knownOfPops, func(ctx context.Context, b *target.Broker, s Settings) (*Verdict, error) {
+		h, err := RunPops(ctx, b, s)
+		if err != nil {
+			return nil, err
+		}
+		return CheckPops(h, kind != target.Rocketd), nil
+	})
+	for _, name := range []string{"consumed", "of these again", "acknowledgements", "changes of the invisible time", "kills met: messages under way"} {
+		if figure(rows, name) == 0 {
+			t.Errorf("%s: none, so nothing is proved", name)
+		}
+	}
+}

@@ -38,6 +38,20 @@ const (
 // TransactionRules are the rules of transactions beside those for all messages.
 var TransactionRules = []Rule{Visible, NotAsked, AskedAgain, Doubled, EndRefused}
 
+// The rules of popped messages.
+const (
+	Unconsumed    Rule = "a popped message that was not acknowledged did not come again"
+	AckedAgain    Rule = "an acknowledged message was popped again"
+	TooEarly      Rule = "a popped message came again before its time"
+	CopiedTwice   Rule = "a popped message was copied twice without a crash"
+	Overtaken     Rule = "an orderly pop passed over a message that was not acknowledged"
+	BesideOrderly Rule = "an orderly pop beside a batch that was not acknowledged"
+	AckRefused    Rule = "an acknowledgement was refused"
+)
+
+// PopRules are the rules of popped messages.
+var PopRules = []Rule{Unconsumed, AckedAgain, TooEarly, CopiedTwice, Overtaken, BesideOrderly, AckRefused}
+
 // Rules are those for all messages, in the order of the report.
 var Rules = []Rule{Lost, Wrong, Changed, Gap, Beyond, WentBack, Unreadable, Twice, RefusedStored, Phantom, Disorder, Undelivered,
 	Early, CopiedAgain, CommitBeyond, CommitFalse, Unfound}
