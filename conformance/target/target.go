@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -68,6 +69,8 @@ type Options struct {
 	NamesrvConf map[string]string
 	// Properties are settings of TLS that every server gets, like "-Dtls.server.mode=enforcing".
 	Properties []string
+	// Profile is rocketd's --profile of every server; the official ones have none. "" = none.
+	Profile string
 	// Secure is how the servers are asked whether they serve; nil = without TLS.
 	Secure *tls.Config
 }
@@ -138,6 +141,9 @@ func StartMain(o Options) (_ *Target, err error) {
 		return nil, err
 	}
 	t := &Target{Kind: kind, dir: dir, properties: o.Properties, secure: o.Secure}
+	if o.Profile != "" && kind == Rocketd {
+		t.properties = append(slices.Clone(o.Properties), "--profile", o.Profile)
+	}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%w\n%s", err, t.LogTails(40))
