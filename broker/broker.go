@@ -62,6 +62,7 @@ type Broker struct {
 	topics    *topics.Table
 	groups    *groups.Table
 	offsets   *offsets.Table
+	memory    *clients.Memory // what the next two take
 	consumers *clients.Consumers
 	producers *clients.Producers
 	locks     *locks.Table
@@ -164,8 +165,12 @@ func (b *Broker) choose(cfg *Config) error {
 func (b *Broker) open() error {
 	cfg := b.config()
 	b.lanes = newLanes(cfg)
-	b.consumers = clients.NewConsumers(b.clock, b.log)
-	b.producers = clients.NewProducers(b.clock, b.log)
+	b.memory = clients.NewMemory(func() clients.Limits {
+		cfg := b.config()
+		return clients.Limits{Groups: cfg.MaxClientGroups, Bytes: cfg.MaxClientBytes}
+	})
+	b.consumers = clients.NewConsumers(b.clock, b.log, b.memory)
+	b.producers = clients.NewProducers(b.clock, b.log, b.memory)
 	client, err := b.openTLS(cfg)
 	if err != nil {
 		return err
@@ -223,6 +228,7 @@ func (b *Broker) openTables(cfg *Config) (err error) {
 	b.topics, err = topics.Open(topics.Options{
 		Path: at("topics.json"), Files: b.files, Clock: b.clock, Log: b.log, Changed: b.registrar.changed,
 		AutoCreate: func() bool { return b.config().AutoCreateTopicEnable }, Lmq: cfg.EnableLmq,
+		Limit: func() int { return b.config().MaxTopics },
 		System: topics.System{
 			Cluster: cfg.BrokerClusterName, ClusterEnable: cfg.ClusterTopicEnable,
 			Broker: cfg.BrokerName, BrokerEnable: cfg.BrokerTopicEnable,
@@ -235,11 +241,15 @@ func (b *Broker) openTables(cfg *Config) (err error) {
 	b.groups, err = groups.Open(groups.Options{
 		Path: at("subscriptionGroup.json"), Files: b.files, Clock: b.clock, Log: b.log,
 		AutoCreate: func() bool { return b.config().AutoCreateSubscriptionGroup }, Lmq: cfg.EnableLmq,
+		Limit: func() int { return b.config().MaxSubscriptionGroups },
 	})
 	if err != nil {
 		return err
 	}
-	o := offsets.Options{Path: at("consumerOffset.json"), Files: b.files, Log: b.log}
+	o := offsets.Options{
+		Path: at("consumerOffset.json"), Files: b.files, Log: b.log,
+		Limit: func() int { return b.config().MaxConsumerOffsets },
+	}
 	if cfg.EnableLmq {
 		o.Lmq, o.Path, o.Older = true, at("lmqConsumerOffset.json"), o.Path
 	}
@@ -250,7 +260,8 @@ func (b *Broker) openTables(cfg *Config) (err error) {
 	if err := b.openPopTables(cfg); err != nil {
 		return err
 	}
-	b.locks, err = locks.Open(locks.Options{Path: at("rocketd-locks.json"), Files: b.files, Clock: b.clock, Log: b.log})
+	b.locks, err = locks.Open(locks.Options{Path: at("rocketd-locks.json"), Files: b.files, Clock: b.clock, Log: b.log,
+		Limit: func() int { return b.config().MaxQueueLocks }})
 	if err != nil {
 		return err
 	}
@@ -260,7 +271,8 @@ func (b *Broker) openTables(cfg *Config) (err error) {
 	}
 	b.filters, err = filter.OpenTable(filter.TableOptions{
 		Path: at("consumerFilter.json"), Files: b.files, Clock: b.clock, Log: b.log, Bloom: bloom, Compiled: &b.compiled,
-		Keep: func() time.Duration { return time.Duration(b.config().FilterDataCleanTimeSpan) * time.Millisecond },
+		Limit: func() int64 { return b.config().MaxExpressionBytes },
+		Keep:  func() time.Duration { return time.Duration(b.config().FilterDataCleanTimeSpan) * time.Millisecond },
 	})
 	return err
 }

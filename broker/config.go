@@ -19,6 +19,7 @@ type Config struct {
 	remoting.ServerConfig
 	remoting.ClientConfig
 	PopConfig
+	LimitConfig
 	admin.SurfaceConfig
 
 	// Who this broker is and where it is found.
@@ -186,6 +187,7 @@ func DefaultConfig(storeRoot string) Config {
 		ServerConfig: remoting.DefaultServerConfig(),
 		ClientConfig: remoting.DefaultClientConfig(),
 		PopConfig:    defaultPopConfig(),
+		LimitConfig:  defaultLimits(),
 
 		BrokerClusterName: "DefaultCluster",
 		BrokerPermission:  6,

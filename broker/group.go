@@ -31,7 +31,9 @@ func (b *Broker) updateGroup(c *remoting.Call, _ *header.Empty) (*protocol.Comma
 	if config.RetryQueueNums > topics.MaxQueues {
 		return nil, protocol.Errorf(protocol.SystemError, "retryQueueNums must not be larger than %d", topics.MaxQueues)
 	}
-	b.groups.Put(config)
+	if err := b.groups.Put(config); err != nil {
+		return nil, protocol.Errorf(protocol.SystemError, "%v", err)
+	}
 	b.log.Info("subscription group updated", "group", config.GroupName, "consumeEnable", config.ConsumeEnable,
 		"consumeBroadcastEnable", config.ConsumeBroadcastEnable, "retryQueueNums", config.RetryQueueNums,
 		"retryMaxTimes", config.RetryMaxTimes, "client", c.Conn().RemoteAddr())

@@ -24,12 +24,15 @@ func (b *Broker) subscribes(group, topic string) bool {
 	return ok || len(g.Subscriptions()) == 0
 }
 
+// maxStatsQueues is how many queues an answer is made for; each takes more than 110 bytes of a frame of 16 MiB.
+const maxStatsQueues = 150_000
+
 // brokerConsumeStats (317) tells where every group stands in the write queues of its topics; isOrder: in those of
 // ordered topics only. As AdminBrokerProcessor#fetchAllConsumeStatsInBroker of 4.9.8: each group has a place, also
 // without topics.
 func (b *Broker) brokerConsumeStats(c *remoting.Call, req *header.GetConsumeStatsInBroker) (*protocol.Command, error) {
 	all := &body.ConsumeStatsList{BrokerAddr: b.Addr(), ConsumeStatsList: []map[string][]body.ConsumeStats{}}
-	topicsOf := b.offsets.ByGroup()
+	topicsOf, queues := b.offsets.ByGroup(), 0
 	for _, group := range slices.Sorted(maps.Keys(b.groups.Wrapper().SubscriptionGroupTable)) {
 		list := []body.ConsumeStats{}
 		for _, topic := range topicsOf[group] {
@@ -42,6 +45,9 @@ func (b *Broker) brokerConsumeStats(c *remoting.Call, req *header.GetConsumeStat
 				o := b.consumeOffset(group, topic, q)
 				stats.OffsetTable[b.messageQueue(topic, q)] = o
 				all.TotalDiff += o.BrokerOffset - o.ConsumerOffset
+			}
+			if queues += int(config.WriteQueueNums); queues > maxStatsQueues {
+				return nil, protocol.Errorf(protocol.SystemError, "the groups stand in more than %d queues, and no frame holds the answer: ask for one group at a time", maxStatsQueues)
 			}
 			stats.ConsumeTps = b.traffic.GroupGetTps(b.statsNames(group, topic))
 			list = append(list, stats)

@@ -2,6 +2,8 @@ package broker
 
 import (
 	"bytes"
+	"errors"
+
 	"rocketd/broker/clients"
 	"rocketd/broker/filter"
 	"rocketd/broker/topics"
@@ -12,10 +14,6 @@ import (
 	"rocketd/remoting"
 )
 
-// maxHeartbeatGroups is how many groups one heartbeat may bring: each new one becomes a group, a retry topic and
-// lines of two files, all from one frame. A client has a handful; 4.9.8 has no bound.
-const maxHeartbeatGroups = 10_000
-
 // heartBeat (34) notes a client's groups. A consumer group that is new here is created, and its retry topic with
 // it; the answer then waits for their files. Members are told of a change before the answer goes out.
 //
@@ -25,8 +23,9 @@ func (b *Broker) heartBeat(c *remoting.Call, _ *header.Empty) (*protocol.Command
 	if err := decodeBody(c, hb); err != nil {
 		return nil, err
 	}
-	if n := len(hb.ConsumerDataSet) + len(hb.ProducerDataSet); n > maxHeartbeatGroups {
-		return nil, protocol.Errorf(protocol.SystemError, "the heartbeat has %d groups, more than %d", n, maxHeartbeatGroups)
+	if n, most := max(len(hb.ConsumerDataSet), len(hb.ProducerDataSet)), b.config().MaxClientGroups; most > 0 && n > most {
+		b.memory.TooMany()
+		return nil, tooMuch(clients.ErrGroups)
 	}
 	cmd := c.Command()
 	client := clients.Client{Conn: c.Conn(), ClientId: hb.ClientID, Language: cmd.Language, Version: cmd.Version}
@@ -54,20 +53,33 @@ func (b *Broker) heartBeat(c *remoting.Call, _ *header.Empty) (*protocol.Command
 				saved.add(b.topics.Saved)
 			}
 		}
-		changed := b.consumers.Register(client, d)
+		changed, err := b.consumers.Register(client, d)
+		if err != nil {
+			return nil, tooMuch(err)
+		}
 		b.filters.Register(d.GroupName, d.SubscriptionDataSet)
 		if changed && notify {
 			b.notifyGroup(d.GroupName)
 		}
 	}
 	for _, d := range hb.ProducerDataSet {
-		b.producers.Register(client, d.GroupName)
+		if err := b.producers.Register(client, d.GroupName); err != nil {
+			return nil, tooMuch(err)
+		}
 	}
 	if !c.Conn().Active() {
 		// The connection ended meanwhile, and its end may have been dealt with before it was registered.
 		b.connClosed(c.Conn())
 	}
 	return saved.answer(c, c.Success(nil))
+}
+
+// tooMuch is the answer to a heartbeat that would have us keep too much; what went before in it stays.
+func tooMuch(err error) error {
+	if errors.Is(err, clients.ErrGroups) {
+		return protocol.Errorf(protocol.SystemError, "the client has more groups than maxClientGroups allows")
+	}
+	return protocol.Errorf(protocol.SystemError, "the groups and subscriptions of all clients take more than maxClientBytes allows")
 }
 
 // unregisterClient (35) takes a client out of a producer and a consumer group.

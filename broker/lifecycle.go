@@ -56,6 +56,7 @@ func (b *Broker) housekeeping() {
 	protect := time.NewTicker(protectPeriod)
 	defer protect.Stop()
 	b.sample()
+	var refused []Refusal
 	for {
 		select {
 		case <-b.stop:
@@ -65,6 +66,7 @@ func (b *Broker) housekeeping() {
 		case <-scan.C:
 			b.scanClients()
 			b.filters.Expire()
+			refused = b.tellRefusals(refused)
 		case <-save.C:
 			b.saveOffsets()
 		case <-protect.C:

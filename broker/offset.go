@@ -22,7 +22,9 @@ func (b *Broker) queryConsumerOffset(c *remoting.Call, req *header.QueryConsumer
 // updateConsumerOffset (15) notes where a group stands, whatever it says. Without group or topic, as an old
 // client may be tricked into sending, it answers the same and notes nothing.
 func (b *Broker) updateConsumerOffset(c *remoting.Call, req *header.UpdateConsumerOffsetRequest) (*protocol.Command, error) {
-	b.offsets.Commit(c.Conn(), req.ConsumerGroup, req.Topic, req.QueueId, req.CommitOffset)
+	if !b.offsets.Take(c.Conn(), req.ConsumerGroup, req.Topic, req.QueueId, req.CommitOffset) {
+		return nil, protocol.Errorf(protocol.SystemError, "the offset is not kept: maxConsumerOffsets allows no more, or a name is too long")
+	}
 	return c.Success(&header.Empty{}), nil
 }
 

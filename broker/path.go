@@ -34,11 +34,8 @@ type messagePath struct {
 	stopping atomic.Bool // held pulls have been answered, none is held any more
 }
 
-// Bounds of held pulls: how many at once, and how often the official scan looks at them.
-const (
-	heldLimit  = 1 << 20
-	scanPeriod = 5 * time.Second
-)
+// scanPeriod is how often the official scan looks at held pulls.
+const scanPeriod = 5 * time.Second
 
 // openPath makes the message path's parts; neither tables nor store are open yet. Called by New.
 func (b *Broker) openPath() (err error) {
@@ -57,7 +54,7 @@ func (b *Broker) openPath() (err error) {
 			return scanPeriod
 		},
 		Workers: runtime.GOMAXPROCS(0),
-		Limit:   heldLimit,
+		Limit:   func() int64 { return b.config().MaxHeldPulls },
 	})
 	return nil
 }

@@ -85,6 +85,9 @@ func (b *Broker) ackOrderly(c *remoting.Call, a pop.Ack) *refusal {
 		return nil
 	}
 	p := b.path.pop.checkpoints
+	if !p.Room(a.Key) {
+		return &refusal{protocol.SystemError, "too many queues are popped"}
+	}
 	q := p.Queue(a.Key)
 	q.Lock()
 	defer q.Unlock()
@@ -202,6 +205,9 @@ func (b *Broker) changeInvisibleTime(c *remoting.Call, req *header.ChangeInvisib
 // changeOrderly changes when a message that was popped in order becomes visible: its pop time stays.
 func (b *Broker) changeOrderly(a pop.Ack, invisible int64) *header.ChangeInvisibleTimeResponse {
 	p := b.path.pop.checkpoints
+	if !p.Room(a.Key) {
+		return &header.ChangeInvisibleTimeResponse{}
+	}
 	q := p.Queue(a.Key)
 	q.Lock()
 	defer q.Unlock()

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"rocketd/broker/pop"
@@ -87,6 +88,10 @@ func (b *Broker) setRequestMode(c *remoting.Call, _ *header.Empty) (*protocol.Co
 		return c.Answer(protocol.SubscriptionGroupNotExist, "subscription group does not exist", nil), nil
 	}
 	b.path.pop.modes.Set(req, func(err error) {
+		if errors.Is(err, pop.ErrModes) {
+			c.ReplyError(protocol.Errorf(protocol.SystemError, "%v", err))
+			return
+		}
 		if err != nil {
 			c.ReplyError(unsaved(err))
 			return

@@ -301,7 +301,11 @@ func (p *popping) available() bool {
 func (b *Broker) popAvailable(t *topics.Config, group string, queueId int32, ordered bool, attemptId string) (found bool) {
 	c := b.path.pop.checkpoints
 	look := func(topic string, queueId int32) bool {
-		q := c.Queue(pop.Key{Topic: topic, Group: group, QueueId: queueId})
+		k := pop.Key{Topic: topic, Group: group, QueueId: queueId}
+		if !c.Room(k) {
+			return true
+		}
+		q := c.Queue(k)
 		offset, ok := b.offsets.Query(group, topic, queueId)
 		if ordered && c.Busy(q, offset, attemptId) > 0 || !ordered && b.popBarred(q) {
 			return true

@@ -85,6 +85,9 @@ func (b *Broker) pollingInfo(c *remoting.Call, req *header.PollingInfoRequest) (
 	return c.Answer(protocol.Success, unsetRemark, &header.PollingInfoResponse{PollingNum: int32(n)}), nil
 }
 
+// peekBytes is after how many bytes of messages a peek looks at no further queue: the answer has to fit a frame.
+const peekBytes = 8 << 20
+
 // peekMessage (200052) shows messages that a pop would give, and takes none.
 func (b *Broker) peekMessage(c *remoting.Call, req *header.PeekMessageRequest) (*protocol.Command, error) {
 	t, g, r := b.checkPeek(c, req.Topic, req.ConsumerGroup, req.QueueId)
@@ -100,7 +103,7 @@ func (b *Broker) peekMessage(c *remoting.Call, req *header.PeekMessageRequest) (
 			offset = b.store.MinOffset(topic, queueId)
 		}
 		left := b.store.MaxOffset(topic, queueId) - offset
-		if count < most {
+		if count < most && len(all) < peekBytes {
 			got := b.store.Get(topic, queueId, offset, most-count, nil)
 			if got.Status == store.OffsetTooSmall || got.Status == store.OffsetOverflowBadly {
 				got = b.store.Get(topic, queueId, got.NextBeginOffset, most-count, nil)

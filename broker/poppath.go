@@ -48,7 +48,7 @@ const ordersLost = "batches of orderly POP consumers that are under way come aga
 // openPopTables opens the files of POP consumption; the store is open.
 func (b *Broker) openPopTables(cfg *Config) (err error) {
 	p := &b.path.pop
-	if p.modes, err = pop.OpenModes(filepath.Join(cfg.configDir(), "messageRequestMode.json"), b.files, b.log); err != nil {
+	if p.modes, err = pop.OpenModes(filepath.Join(cfg.configDir(), "messageRequestMode.json"), b.files, b.log, func() int { return b.config().MaxRequestModes }); err != nil {
 		return err
 	}
 	p.checkpoints = pop.New(pop.Options{

@@ -59,7 +59,11 @@ func (t *taking) takeRetry() {
 // waits for it: it takes microseconds.
 func (t *taking) queue(topic string, queueId int32, isRetry bool) {
 	b, req, c := t.p.b, t.p.req, t.p.b.path.pop.checkpoints
-	q := c.Queue(pop.Key{Topic: topic, Group: req.ConsumerGroup, QueueId: queueId})
+	k := pop.Key{Topic: topic, Group: req.ConsumerGroup, QueueId: queueId}
+	if !c.Room(k) {
+		return
+	}
+	q := c.Queue(k)
 	q.Lock()
 	defer q.Unlock()
 	offset := b.popOffset(t, q)

@@ -63,7 +63,7 @@ func (b *Broker) firstPull(c *remoting.Call, req *header.PullMessageRequest) (*p
 		}
 	}
 	if req.SysFlag&pullCommitOffset != 0 {
-		b.offsets.Commit(c.Conn(), p.group.GroupName, p.topic.TopicName, req.QueueId, req.CommitOffset)
+		b.offsets.Take(c.Conn(), p.group.GroupName, p.topic.TopicName, req.QueueId, req.CommitOffset)
 	}
 	return answer, nil
 }

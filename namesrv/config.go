@@ -31,6 +31,8 @@ type Config struct {
 	AclPlainFile       string // the default ACL file, below RocketmqHome, when accounts are asked for; as of a broker. Read at start
 	BrokerAccountsOnly bool   // own key: registrations of brokers must be signed by an account with admin: true; official brokers do not sign. Read at start
 	OrderMessageEnable bool   // routes carry the queue order of their topic (KV namespace ORDER_TOPIC_CONFIG)
+	MaxRouteBytes      int64  // bytes that brokers and their topics take in memory, roughly; a registration that needs more is answered SYSTEM_ERROR; 0 = no bound. Live
+	MaxKvConfigBytes   int64  // bytes of the KV configuration as JSON; a put that needs more is answered SYSTEM_ERROR; 0 = no bound. Live
 	ConfigBlackList    string // keys that UPDATE_NAMESRV_CONFIG refuses, with semicolons between
 
 	admin.SurfaceConfig
@@ -66,6 +68,8 @@ func DefaultConfig(home string) Config {
 		AclPlainFile:    "conf/plain_acl.yml",
 		ConfigBlackList: "configBlackList;configStorePath;kvConfigPath",
 		ServerConfig:    remoting.DefaultServerConfig(),
+
+		MaxRouteBytes: 1 << 30, MaxKvConfigBytes: 12 << 20,
 
 		ServerWorkerThreads:                8,
 		ServerSelectorThreads:              3,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"rocketd/compat"
@@ -20,9 +21,11 @@ const orderTopicConfig = "ORDER_TOPIC_CONFIG"
 
 // kvTable is the KV configuration: texts by namespace and key, persisted in kvConfig.json. It owns its table.
 type kvTable struct {
-	log *slog.Logger
-	mu  struct {
+	log   *slog.Logger
+	bound bound // maxKvConfigBytes
+	mu    struct {
 		sync.RWMutex
+		bytes int64 // of all texts as JSON
 		table map[string]map[string]string
 	}
 }
@@ -61,6 +64,10 @@ func (t *kvTable) load(files compat.FileSystem, path string) error {
 			table = make(map[string]string)
 		}
 		t.mu.table[namespace] = table
+		t.mu.bytes += textSize(namespace)
+		for key, value := range table {
+			t.mu.bytes += textSize(key) + textSize(value)
+		}
 	}
 	t.log.Info("KV configuration read", "file", from, "namespaces", len(t.mu.table))
 	return nil
@@ -80,27 +87,57 @@ func (t *kvTable) get(namespace, key string) (string, bool) {
 	return value, ok
 }
 
-// put sets a value; present false sets Java's null, which is the same as none.
-func (t *kvTable) put(namespace, key, value string, present bool) {
+// textSize is the bytes of a text as JSON, with what stands around it. Brokers get a whole namespace with each
+// registration, and that has to fit a frame.
+func textSize(text string) int64 {
+	n := len(text) + 4
+	for _, c := range []byte(text) {
+		if c < ' ' || c == 0x7f || c == '"' || c == '\\' {
+			n += 5
+		}
+	}
+	return int64(n)
+}
+
+// put sets a value; present false sets Java's null, which is the same as none. It is false when there is no room.
+func (t *kvTable) put(namespace, key, value string, present bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	table := t.mu.table[namespace]
+	table, more := t.mu.table[namespace], int64(0)
+	if table == nil {
+		more += textSize(namespace)
+	}
+	old, known := table[key]
+	if known {
+		more -= textSize(key) + textSize(old)
+	}
+	if present {
+		more += textSize(key) + textSize(value)
+	}
+	if !t.bound.allows(t.mu.bytes, more) {
+		return false
+	}
+	t.mu.bytes += more
 	if table == nil {
 		table = make(map[string]string)
-		t.mu.table[namespace] = table
+		t.mu.table[strings.Clone(namespace)] = table // the request's would keep its whole header
 	}
 	if !present {
 		delete(table, key)
-		return
+		return true
 	}
-	table[key] = value
+	table[strings.Clone(key)] = strings.Clone(value)
+	return true
 }
 
 // remove removes a value. Its namespace stays, if empty, as in the official server.
 func (t *kvTable) remove(namespace, key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.mu.table[namespace], key)
+	if old, known := t.mu.table[namespace][key]; known {
+		t.mu.bytes -= textSize(key) + textSize(old)
+		delete(t.mu.table[namespace], key)
+	}
 }
 
 // list returns a namespace as the JSON of a KVTable, nil when there is none.
@@ -126,7 +163,9 @@ func (s *Server) putKVConfig(c *remoting.Call, req *header.PutKVConfigRequest) (
 		return nil, protocol.Errorf(protocol.SystemError, "namespace or key is null")
 	}
 	_, present := cmd.Field("value")
-	s.kv.put(req.Namespace, req.Key, req.Value, present)
+	if !s.kv.put(req.Namespace, req.Key, req.Value, present) {
+		return nil, protocol.Errorf(protocol.SystemError, "the KV configuration is as large as maxKvConfigBytes allows")
+	}
 	s.log.Info("KV configuration put", "namespace", req.Namespace, "key", req.Key, "peer", c.Conn().RemoteAddr())
 	s.kvFile.Changed(saved(c))
 	return nil, nil

@@ -86,6 +86,8 @@ func New(cfg Config, log *slog.Logger, clock func() time.Time) (*Server, error) 
 		adminAccountsOnly: cfg.AdminAccountsOnly,
 	}
 	s.config.Store(&cfg)
+	s.routes.bound.limit = func() int64 { return s.config.Load().MaxRouteBytes }
+	s.kv.bound.limit = func() int64 { return s.config.Load().MaxKvConfigBytes }
 	if err := s.kv.load(compat.OSFiles, cfg.KvConfigPath); err != nil {
 		return nil, err
 	}
@@ -194,6 +196,7 @@ func (s *Server) closeAccounts() {
 // sweep removes brokers that have fallen silent.
 func (s *Server) sweep() {
 	defer s.stopped.Done()
+	refused := s.Refusals()
 	timer := time.NewTimer(firstSweep)
 	defer timer.Stop()
 	for {
@@ -202,6 +205,7 @@ func (s *Server) sweep() {
 			return
 		case <-timer.C:
 			s.routes.expire()
+			refused = s.tellRefusals(refused)
 			timer.Reset(sweepEvery)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"maps"
 	"slices"
+	"strings"
 
 	"rocketd/compat"
 	"rocketd/protocol"
@@ -29,7 +30,10 @@ func (s *Server) registerBroker(c *remoting.Call, req *header.RegisterBrokerRequ
 		return nil, protocol.Errorf(protocol.SystemError, "Failed to decode RegisterBrokerBody: %v", err)
 	}
 	conn := c.Conn()
-	result := s.routes.register(req, b, conn)
+	result, err := s.routes.register(req, b, conn)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.SystemError, "%v", err)
+	}
 	if !conn.Active() { // it closed meanwhile, and the event may have come too early
 		s.routes.linkClosed(conn, "closed while registering")
 	}
@@ -55,19 +59,28 @@ func decodeRegistration(cmd *protocol.Command, compressed bool) (*body.RegisterB
 
 // register puts a broker into the table. Only a master whose data version is news changes topics, and topics that
 // it does not name stay: a registration may carry just those that changed.
-func (t *routeTable) register(req *header.RegisterBrokerRequest, b *body.RegisterBrokerBody, l link) header.RegisterBrokerResponse {
-	name, addr, id := req.BrokerName, req.BrokerAddr, req.BrokerId
+func (t *routeTable) register(req *header.RegisterBrokerRequest, b *body.RegisterBrokerBody, l link) (result header.RegisterBrokerResponse, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	names := t.mu.clusters[req.ClusterName]
+	if err := t.roomLocked(req, b); err != nil {
+		t.log.Warn("registration refused", "error", err, "topics", len(b.TopicConfigSerializeWrapper.TopicConfigTable))
+		return result, err
+	}
+	// The table's own: the request's names keep its whole header.
+	name, addr, id := strings.Clone(req.BrokerName), strings.Clone(req.BrokerAddr), req.BrokerId
+	cluster, haAddr := strings.Clone(req.ClusterName), strings.Clone(req.HaServerAddr)
+	names := t.mu.clusters[cluster]
 	if names == nil {
 		names = make(map[string]bool)
-		t.mu.clusters[req.ClusterName] = names
+		t.mu.clusters[cluster] = names
+	}
+	if !names[name] {
+		t.mu.bytes += clusterSize(cluster, name)
 	}
 	names[name] = true
 	set := t.mu.brokers[name]
 	if set == nil {
-		set = &brokerSet{cluster: req.ClusterName, addrs: make(map[int64]string), topics: make(map[string]bool)}
+		set = &brokerSet{cluster: cluster, addrs: make(map[int64]string), topics: make(map[string]bool)}
 		t.mu.brokers[name] = set
 	}
 	for other, a := range set.addrs { // a slave has become master: an address has one id
@@ -96,17 +109,16 @@ func (t *routeTable) register(req *header.RegisterBrokerRequest, b *body.Registe
 	if id == 0 && (!known || prev == nil || prev.version != wrapper.DataVersion) {
 		t.setTopicsLocked(name, set, wrapper.TopicConfigTable)
 	}
-	now := &registration{name: name, last: t.clock(), version: wrapper.DataVersion, link: l, haAddr: req.HaServerAddr, filters: b.FilterServerList}
+	now := &registration{name: name, last: t.clock(), version: wrapper.DataVersion, link: l, haAddr: haAddr, filters: b.FilterServerList}
 	if prev == nil {
-		t.log.Info("broker registered", "broker", name, "addr", addr, "haServerAddr", req.HaServerAddr)
+		t.log.Info("broker registered", "broker", name, "addr", addr, "haServerAddr", haAddr)
 	} else if b.FilterServerList == nil {
 		now.filters = prev.filters
 	}
-	t.mu.live[addr] = now
+	t.setLiveLocked(addr, now)
 	if prev != nil && !slices.Equal(prev.filters, now.filters) || prev == nil && len(now.filters) > 0 {
 		t.changedLocked(set)
 	}
-	var result header.RegisterBrokerResponse
 	if id != 0 {
 		if masterAddr, known := set.addrs[0]; known {
 			if master := t.mu.live[masterAddr]; master != nil {
@@ -114,7 +126,7 @@ func (t *routeTable) register(req *header.RegisterBrokerRequest, b *body.Registe
 			}
 		}
 	}
-	return result
+	return result, nil
 }
 
 func (t *routeTable) setTopicsLocked(name string, set *brokerSet, topics map[string]*body.TopicConfig) {
@@ -145,7 +157,7 @@ func (t *routeTable) unregister(name, addr string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r := t.mu.live[addr]; r != nil && r.name == name {
-		delete(t.mu.live, addr)
+		t.dropLiveLocked(addr)
 	}
 	removed := t.dropAddrLocked(name, addr)
 	t.log.Info("broker unregistered", "broker", name, "addr", addr, "removed", removed)

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,9 +27,11 @@ type link interface{ Close() }
 type routeTable struct {
 	log   *slog.Logger
 	clock func() time.Time
+	bound bound // maxRouteBytes
 
 	mu struct {
 		sync.RWMutex
+		bytes    int64 // that all of it takes, roughly
 		topics   map[string]*topicRoute
 		brokers  map[string]*brokerSet      // by broker name
 		clusters map[string]map[string]bool // cluster name to broker names
@@ -147,12 +150,17 @@ func (t *routeTable) setQueuesLocked(name string, set *brokerSet, topic string, 
 	}
 	r := t.mu.topics[topic]
 	if r == nil {
+		topic = strings.Clone(topic) // it may point into a text
 		r = &topicRoute{queues: make(map[string]body.QueueData, 1)}
 		t.mu.topics[topic] = r
 		t.names.Store(nil)
 	}
-	if old, ok := r.queues[name]; ok && old == q {
+	old, known := r.queues[name]
+	if known && old == q {
 		return false
+	}
+	if !known {
+		t.mu.bytes += queuesSize(name, topic)
 	}
 	r.queues[name] = q
 	set.topics[topic] = true
@@ -170,6 +178,7 @@ func (t *routeTable) dropQueuesLocked(name, topic string) bool {
 		return false
 	}
 	delete(r.queues, name)
+	t.mu.bytes -= queuesSize(name, topic)
 	r.changedLocked()
 	if set := t.mu.brokers[name]; set != nil {
 		delete(set.topics, topic)
@@ -206,6 +215,9 @@ func (t *routeTable) dropAddrLocked(name, addr string) bool {
 	}
 	delete(t.mu.brokers, name)
 	for cluster, names := range t.mu.clusters {
+		if names[name] {
+			t.mu.bytes -= clusterSize(cluster, name)
+		}
 		delete(names, name)
 		if len(names) == 0 {
 			delete(t.mu.clusters, cluster)
@@ -221,7 +233,7 @@ func (t *routeTable) linkClosed(l link, why string) {
 	defer t.mu.Unlock()
 	for addr, r := range t.mu.live {
 		if r.link == l {
-			delete(t.mu.live, addr)
+			t.dropLiveLocked(addr)
 			t.dropAddrLocked(r.name, addr)
 			t.log.Info("broker removed: its connection ended", "broker", r.name, "addr", addr, "reason", why)
 		}
@@ -234,7 +246,7 @@ func (t *routeTable) expire() {
 	t.mu.Lock()
 	for addr, r := range t.mu.live {
 		if t.clock().Sub(r.last) > brokerExpiry {
-			delete(t.mu.live, addr)
+			t.dropLiveLocked(addr)
 			t.dropAddrLocked(r.name, addr)
 			silent = append(silent, r.link)
 			t.log.Warn("broker removed: no registration for too long", "broker", r.name, "addr", addr, "last", r.last)

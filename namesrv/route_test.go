@@ -156,7 +156,7 @@ func TestEmptyAddress(t *testing.T) {
 	}
 	r, _ := newTable()
 	r.register(broker("ghost", "", 0), topics(1, 6, "T"), new(fakeLink))
-	if got := r.register(broker("a", "A:1", 1), topics(1, 6, "T"), new(fakeLink)); got != (header.RegisterBrokerResponse{}) {
+	if got, err := r.register(broker("a", "A:1", 1), topics(1, 6, "T"), new(fakeLink)); err != nil || got != (header.RegisterBrokerResponse{}) {
 		t.Errorf("a slave without a master was told %+v", got)
 	}
 }
@@ -220,6 +220,9 @@ func TestAnswersAreFresh(t *testing.T) {
 			r.names.Store(nil)
 			if made, err2 := r.allTopics(); err != nil || err2 != nil || !bytes.Equal(list, made) {
 				rt.Fatalf("kept %s, now %s; %v, %v", list, made, err, err2)
+			}
+			if bytes := counted(r); bytes != r.mu.bytes {
+				rt.Fatalf("%d bytes are noted, %d are there", r.mu.bytes, bytes)
 			}
 			for name, set := range r.mu.brokers {
 				if len(set.addrs) == 0 {

@@ -42,7 +42,7 @@ func (s *Server) updateConfig(c *remoting.Call, _ *header.Empty) (*protocol.Comm
 }
 
 // liveKeys are those that count at once; the others that have an effect count from the next start on.
-var liveKeys = []string{"orderMessageEnable", "adminAllowedNetworks"}
+var liveKeys = []string{"orderMessageEnable", "adminAllowedNetworks", "maxRouteBytes", "maxKvConfigBytes"}
 
 // change checks new values and, when all are good, writes them down and puts them in force; else nothing changes.
 func (s *Server) change(p *compat.Properties, by string, write func(path string, changed []compat.KeyValue) error) error {

@@ -28,4 +28,5 @@ type Client struct {
 type Member struct {
 	Client
 	LastUpdate time.Time
+	size       int64 // bytes that it was counted with
 }

@@ -25,6 +25,8 @@ func newClock() *clock { return &clock{time.UnixMilli(1_700_000_000_000)} }
 
 var quiet = slog.New(slog.DiscardHandler)
 
+func unlimited() *Memory { return NewMemory(func() Limits { return Limits{} }) }
+
 // client makes a client with a connection of its own. The tables use connections as keys only.
 func client(id string) Client {
 	return Client{Conn: new(remoting.Conn), ClientId: id, Language: protocol.Java, Version: 409}
@@ -44,7 +46,7 @@ func group(name string, version int64, topics ...string) *body.ConsumerData {
 func TestQuarrel(t *testing.T) {
 	var text strings.Builder
 	clock := newClock()
-	table := NewConsumers(clock.time, slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	table := NewConsumers(clock.time, slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn})), unlimited())
 	a, b := client("a"), client("b")
 	said := func(what string, want int) {
 		t.Helper()
@@ -77,11 +79,11 @@ func TestQuarrel(t *testing.T) {
 
 // The rules of spec/wire.md section 13.
 func TestRegister(t *testing.T) {
-	table := NewConsumers(newClock().time, quiet)
+	table := NewConsumers(newClock().time, quiet, unlimited())
 	a, b := client("a"), client("b")
 	step := func(what string, c Client, d *body.ConsumerData, want bool) {
 		t.Helper()
-		if got := table.Register(c, d); got != want {
+		if got, err := table.Register(c, d); got != want || err != nil {
 			t.Errorf("%s: changed %v, want %v", what, got, want)
 		}
 	}
@@ -126,7 +128,7 @@ func TestRegister(t *testing.T) {
 }
 
 func TestUnregisterAndClose(t *testing.T) {
-	table := NewConsumers(newClock().time, quiet)
+	table := NewConsumers(newClock().time, quiet, unlimited())
 	a, b := client("a"), client("b")
 	for _, name := range []string{"G", "H"} {
 		table.Register(a, group(name, 1, "T"))
@@ -159,7 +161,7 @@ func TestUnregisterAndClose(t *testing.T) {
 
 func TestConsumersExpire(t *testing.T) {
 	c := newClock()
-	table := NewConsumers(c.time, quiet)
+	table := NewConsumers(c.time, quiet, unlimited())
 	a, b := client("a"), client("b")
 	table.Register(a, group("G", 1, "T"))
 	c.now = c.now.Add(time.Second)
@@ -185,11 +187,11 @@ func TestConsumersExpire(t *testing.T) {
 // A client that has come back while its old connection is not yet known dead is listed once.
 func TestDoubleClientId(t *testing.T) {
 	c := newClock()
-	table := NewConsumers(c.time, quiet)
+	table := NewConsumers(c.time, quiet, unlimited())
 	old, again := client("a"), client("a")
 	table.Register(old, group("G", 1, "T"))
 	c.now = c.now.Add(time.Second)
-	if !table.Register(again, group("G", 1, "T")) {
+	if joined, _ := table.Register(again, group("G", 1, "T")); !joined {
 		t.Error("a new connection is no change")
 	}
 	g := table.Group("G")
@@ -206,7 +208,7 @@ func TestDoubleClientId(t *testing.T) {
 
 func TestProducers(t *testing.T) {
 	c := newClock()
-	table := NewProducers(c.time, quiet)
+	table := NewProducers(c.time, quiet, unlimited())
 	a := client("a")
 	table.Register(a, "P")
 	table.Register(a, "CLIENT_INNER_PRODUCER")
@@ -240,7 +242,7 @@ func TestProducers(t *testing.T) {
 
 // A connection that says another client id in every heartbeat leaves nothing of the earlier ones.
 func TestRenamedClients(t *testing.T) {
-	consumers, producers := NewConsumers(time.Now, quiet), NewProducers(time.Now, quiet)
+	consumers, producers := NewConsumers(time.Now, quiet, unlimited()), NewProducers(time.Now, quiet, unlimited())
 	c := client("first")
 	producers.Register(c, "kept") // bears the first id all the time
 	for i := range 100 {
@@ -270,7 +272,7 @@ func TestNextProducer(t *testing.T) {
 	mux := remoting.NewMux(nil)
 	conns := make(chan *remoting.Conn, 3)
 	server := remotingtest.StartWith(t, remotingtest.Config(), mux, remoting.Events{Connected: func(c *remoting.Conn) { conns <- c }})
-	table := NewProducers(time.Now, quiet)
+	table := NewProducers(time.Now, quiet, unlimited())
 	if table.Next("G") != nil {
 		t.Error("a member of no group")
 	}
@@ -308,7 +310,7 @@ func TestNextProducer(t *testing.T) {
 }
 
 func TestAllProducers(t *testing.T) {
-	table := NewProducers(newClock().time, quiet)
+	table := NewProducers(newClock().time, quiet, unlimited())
 	table.Register(client("b"), "P")
 	table.Register(client("a"), "P")
 	table.Register(client("c"), "Q")
@@ -324,7 +326,7 @@ func TestAllProducers(t *testing.T) {
 }
 
 func TestConcurrentClients(t *testing.T) {
-	consumers, producers := NewConsumers(time.Now, quiet), NewProducers(time.Now, quiet)
+	consumers, producers := NewConsumers(time.Now, quiet, unlimited()), NewProducers(time.Now, quiet, unlimited())
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Add(1)
@@ -352,7 +354,7 @@ func TestConcurrentClients(t *testing.T) {
 }
 
 func TestSubscriptionAllocatesNothing(t *testing.T) {
-	table := NewConsumers(time.Now, quiet)
+	table := NewConsumers(time.Now, quiet, unlimited())
 	table.Register(client("a"), group("G", 1, "T"))
 	if n := testing.AllocsPerRun(1000, func() { table.Group("G").Subscription("T") }); n != 0 {
 		t.Errorf("%v allocations", n)

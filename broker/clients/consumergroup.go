@@ -11,7 +11,8 @@ import (
 
 // ConsumerGroup is one group's state. Its methods may be called at any time; each sees one moment.
 type ConsumerGroup struct {
-	name string
+	name  string
+	bytes int64 // that it takes in memory without its members; guarded by the table's lock
 
 	mu struct {
 		sync.RWMutex
@@ -45,10 +46,10 @@ func (g *ConsumerGroup) join(c Client, d *body.ConsumerData, now time.Time) bool
 		m.LastUpdate = now
 		return false
 	} else if m != nil { // the same connection under another name: 4.9.8 replaces it and tells nobody
-		*m = Member{c, now}
+		*m = Member{c, now, m.size}
 		return false
 	}
-	g.mu.members[c.Conn] = &Member{c, now}
+	g.mu.members[c.Conn] = &Member{c, now, memberSize(c.ClientId, g.name)}
 	return true
 }
 
@@ -69,7 +70,8 @@ func (g *ConsumerGroup) subscribe(clientId string, set []body.SubscriptionData, 
 			added = append(added, s.Topic)
 		}
 		if old == nil || s.SubVersion > old.SubVersion {
-			g.mu.subscriptions[s.Topic] = s
+			one := *s // what stays does not keep the others of its heartbeat
+			g.mu.subscriptions[s.Topic] = &one
 		}
 	}
 	for topic := range g.mu.subscriptions {
@@ -83,6 +85,24 @@ func (g *ConsumerGroup) subscribe(clientId string, set []body.SubscriptionData, 
 	}
 	g.mu.subscriber = clientId
 	return added, removed, rival
+}
+
+// has tells whether a connection is a member's.
+func (g *ConsumerGroup) has(conn *remoting.Conn) bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.mu.members[conn] != nil
+}
+
+// size is what the group takes in memory, its members aside.
+func (g *ConsumerGroup) size() int64 {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	n := subscriptionsSize(g.name, nil)
+	for _, s := range g.mu.subscriptions {
+		n += subscriptionSize(s)
+	}
+	return n
 }
 
 func (g *ConsumerGroup) isMemberLocked(clientId string) bool {

@@ -12,8 +12,9 @@ import (
 
 // Consumers is the table of consumer groups; it is safe for concurrent use.
 type Consumers struct {
-	clock func() time.Time
-	log   *slog.Logger
+	clock  func() time.Time
+	log    *slog.Logger
+	memory *Memory
 
 	mu struct { // writers hold it while they change a group too; taken before a group's lock
 		sync.RWMutex
@@ -22,9 +23,9 @@ type Consumers struct {
 	}
 }
 
-// NewConsumers makes an empty table.
-func NewConsumers(clock func() time.Time, log *slog.Logger) *Consumers {
-	t := &Consumers{clock: clock, log: log}
+// NewConsumers makes an empty table, which takes no more than memory allows.
+func NewConsumers(clock func() time.Time, log *slog.Logger, memory *Memory) *Consumers {
+	t := &Consumers{clock: clock, log: log, memory: memory}
 	t.mu.groups = make(map[string]*ConsumerGroup)
 	t.mu.byConn = make(map[*remoting.Conn]map[string]struct{})
 	return t
@@ -39,12 +40,25 @@ func (t *Consumers) Group(name string) *ConsumerGroup {
 }
 
 // Register takes one group of a client's heartbeat. It returns whether the members should be told: the
-// connection is new to the group, or the set of subscribed topics has changed.
-func (t *Consumers) Register(c Client, d *body.ConsumerData) (changed bool) {
+// connection is new to the group, or the set of subscribed topics has changed. The error is ErrGroups or ErrBytes; then
+// nothing changes.
+func (t *Consumers) Register(c Client, d *body.ConsumerData) (changed bool, err error) {
 	now := t.clock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g := t.mu.groups[d.GroupName]
+	before := int64(0)
+	if g != nil {
+		before = g.bytes
+	}
+	member := int64(0)
+	if g == nil || !g.has(c.Conn) {
+		member = memberSize(c.ClientId, d.GroupName)
+	}
+	reserved := max(0, member+subscriptionsSize(d.GroupName, d.SubscriptionDataSet)-before)
+	if err := t.memory.take(reserved, len(t.mu.byConn[c.Conn]), member > 0); err != nil {
+		return false, err
+	}
 	if g == nil {
 		g = newConsumerGroup(d.GroupName)
 		t.mu.groups[d.GroupName] = g
@@ -66,7 +80,9 @@ func (t *Consumers) Register(c Client, d *body.ConsumerData) (changed bool) {
 	if len(added) > 0 || len(removed) > 0 {
 		t.log.Info("subscriptions changed", "group", d.GroupName, "clientId", c.ClientId, "added", added, "removed", removed)
 	}
-	return joined || len(added) > 0 || len(removed) > 0
+	g.bytes = g.size()
+	t.memory.give(reserved - member - (g.bytes - before))
+	return joined || len(added) > 0 || len(removed) > 0, nil
 }
 
 // Unregister takes a connection out of a group and tells whether the group was there.
@@ -104,10 +120,12 @@ func (t *Consumers) leaveLocked(conn *remoting.Conn, group, why string) {
 	}
 	m, rest := g.leave(conn)
 	if m != nil {
+		t.memory.give(m.size)
 		t.log.Info("consumer left", "group", group, "clientId", m.ClientId, "why", why)
 	}
 	if rest == 0 {
 		delete(t.mu.groups, group)
+		t.memory.give(g.bytes)
 		t.log.Info("consumer group has no members left", "group", group)
 	}
 }

@@ -11,8 +11,9 @@ import (
 
 // Producers is the table of producer groups; it is safe for concurrent use.
 type Producers struct {
-	clock func() time.Time
-	log   *slog.Logger
+	clock  func() time.Time
+	log    *slog.Logger
+	memory *Memory
 
 	mu struct {
 		sync.RWMutex
@@ -24,9 +25,9 @@ type Producers struct {
 	}
 }
 
-// NewProducers makes an empty table.
-func NewProducers(clock func() time.Time, log *slog.Logger) *Producers {
-	t := &Producers{clock: clock, log: log}
+// NewProducers makes an empty table, which takes no more than memory allows.
+func NewProducers(clock func() time.Time, log *slog.Logger, memory *Memory) *Producers {
+	t := &Producers{clock: clock, log: log, memory: memory}
 	t.mu.groups = make(map[string]map[*remoting.Conn]*Member)
 	t.mu.byConn = make(map[*remoting.Conn]map[string]struct{})
 	t.mu.byId = make(map[string]*remoting.Conn)
@@ -34,22 +35,28 @@ func NewProducers(clock func() time.Time, log *slog.Logger) *Producers {
 	return t
 }
 
-// Register takes one group of a client's heartbeat.
-func (t *Producers) Register(c Client, group string) {
+// Register takes one group of a client's heartbeat. The error is ErrGroups or ErrBytes; then nothing changes.
+func (t *Producers) Register(c Client, group string) error {
 	now := t.clock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g := t.mu.groups[group]
+	before := g[c.Conn]
+	if before != nil && before.ClientId == c.ClientId {
+		before.LastUpdate = now
+		return nil
+	}
+	size := memberSize(c.ClientId, group)
+	if before != nil {
+		size = before.size
+	} else if err := t.memory.take(size, len(t.mu.byConn[c.Conn]), true); err != nil {
+		return err
+	}
 	if g == nil {
 		g = make(map[*remoting.Conn]*Member)
 		t.mu.groups[group] = g
 	}
-	before := g[c.Conn]
-	if before != nil && before.ClientId == c.ClientId {
-		before.LastUpdate = now
-		return
-	}
-	g[c.Conn] = &Member{c, now}
+	g[c.Conn] = &Member{c, now, size}
 	delete(t.mu.order, group)
 	if before != nil { // the same connection under another name
 		t.forgetIdLocked(c.Conn, before.ClientId)
@@ -60,6 +67,7 @@ func (t *Producers) Register(c Client, group string) {
 	}
 	t.mu.byConn[c.Conn][group] = struct{}{}
 	t.log.Info("producer joined", "group", group, "clientId", c.ClientId, "version", c.Version)
+	return nil
 }
 
 // Unregister takes a connection out of a group.
@@ -86,6 +94,7 @@ func (t *Producers) leaveLocked(conn *remoting.Conn, group, why string) {
 		return
 	}
 	t.log.Info("producer left", "group", group, "clientId", m.ClientId, "why", why)
+	t.memory.give(m.size)
 	delete(t.mu.order, group)
 	if delete(t.mu.groups[group], conn); len(t.mu.groups[group]) == 0 {
 		delete(t.mu.groups, group)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rocketd/compat"
@@ -19,6 +20,7 @@ type TableOptions struct {
 	Log      *slog.Logger
 	Bloom    *Bloom
 	Compiled *Compiled
+	Limit    func() int64         // maxExpressionBytes, as it is now; nil or 0 = no bound
 	Keep     func() time.Duration // filterDataCleanTimeSpan: how long an expression is kept that nobody subscribes
 }
 
@@ -28,8 +30,11 @@ type Table struct {
 	o     TableOptions
 	saver *compat.Saver
 
+	refused atomic.Int64
+
 	mu struct {
 		sync.RWMutex
+		bytes  int64                           // of the expressions and their names
 		topics map[string]map[string]*Consumer // by topic and group
 		groups map[string]map[string]*Consumer // by group and topic: the same ones
 	}
@@ -138,6 +143,10 @@ func (t *Table) registerLocked(group string, s *body.SubscriptionData) bool {
 	if s.ExpressionType != TypeSQL92 {
 		return t.refuseLocked(group, s, "there is no expression type of this name")
 	}
+	if t.fullLocked(group, s, old) {
+		t.refused.Add(1)
+		return t.refuseLocked(group, s, "there are as many expressions as maxExpressionBytes allows")
+	}
 	compiled, err := t.o.Compiled.Compile(s.SubString)
 	if err != nil {
 		return t.refuseLocked(group, s, err.Error())
@@ -192,7 +201,28 @@ func (c *Consumer) dieAt(now int64) *Consumer {
 	return &dead
 }
 
+// size is what a consumer takes, roughly: its texts, and what they are compiled to.
+func (c *Consumer) size() int64 {
+	if c == nil {
+		return 0
+	}
+	return int64(len(c.Group) + len(c.Topic) + len(c.Expression))
+}
+
+// fullLocked tells whether there is no room for the expression of a subscription in the place of old.
+func (t *Table) fullLocked(group string, s *body.SubscriptionData, old *Consumer) bool {
+	if t.o.Limit == nil {
+		return false
+	}
+	limit := t.o.Limit()
+	return limit > 0 && t.mu.bytes+int64(len(group)+len(s.Topic)+len(s.SubString))-old.size() > limit
+}
+
+// Refused is how many expressions were refused since the start because there were too many.
+func (t *Table) Refused() int64 { return t.refused.Load() }
+
 func (t *Table) putLocked(c *Consumer) {
+	t.mu.bytes += c.size() - t.mu.topics[c.Topic][c.Group].size()
 	put(t.mu.topics, c.Topic, c.Group, c)
 	put(t.mu.groups, c.Group, c.Topic, c)
 }
@@ -208,6 +238,7 @@ func (t *Table) removeLocked(topic, group string) bool {
 	if t.mu.topics[topic][group] == nil {
 		return false
 	}
+	t.mu.bytes -= t.mu.topics[topic][group].size()
 	remove(t.mu.topics, topic, group)
 	remove(t.mu.groups, group, topic)
 	return true

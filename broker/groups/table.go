@@ -3,9 +3,12 @@
 package groups
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rocketd/compat"
@@ -45,6 +48,7 @@ type Options struct {
 	Path       string // subscriptionGroup.json
 	Files      compat.FileSystem
 	AutoCreate func() bool // autoCreateSubscriptionGroup, as it is now
+	Limit      func() int  // maxSubscriptionGroups, as it is now; 0 or nil = no bound
 	Lmq        bool        // enableLmq: groups of light message queues are there without being in the table
 	Clock      func() time.Time
 	Log        *slog.Logger
@@ -55,6 +59,8 @@ type Options struct {
 type Table struct {
 	o     Options
 	saver *compat.Saver
+
+	refused atomic.Int64
 
 	mu struct {
 		sync.RWMutex
@@ -114,6 +120,10 @@ func (t *Table) FindOrCreate(group string) (cfg *Config, created bool) {
 	if c, ok := t.mu.groups[group]; ok {
 		return c, false
 	}
+	if t.fullLocked() || len(group) > maxName {
+		t.refused.Add(1)
+		return nil, false
+	}
 	group = strings.Clone(group) // it may point into a request
 	c := DefaultConfig(group)
 	t.mu.groups[group] = c
@@ -122,16 +132,46 @@ func (t *Table) FindOrCreate(group string) (cfg *Config, created bool) {
 	return c, true
 }
 
-// Put creates or replaces a group, but not one of light message queues. The change is durable after Saved.
-func (t *Table) Put(c *Config) {
+// Put creates or replaces a group, but not one of light message queues. The change is durable after Saved. The error
+// is ErrFull or ErrName.
+func (t *Table) Put(c *Config) error {
 	if t.o.Lmq && strings.HasPrefix(c.GroupName, message.LmqTopicPrefix) {
-		return
+		return nil
+	}
+	if len(c.GroupName) > maxName {
+		return ErrName
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.mu.groups[c.GroupName] == nil && t.fullLocked() {
+		t.refused.Add(1)
+		return ErrFull
+	}
 	t.mu.groups[c.GroupName] = c
 	t.nextLocked()
+	return nil
 }
+
+// maxName is the most bytes of a group's name. Clients allow 255 characters; the official broker has no bound.
+const maxName = 1024
+
+// Why a group is not created.
+var (
+	ErrFull = errors.New("there are as many subscription groups as maxSubscriptionGroups allows")
+	ErrName = fmt.Errorf("the name of the subscription group is longer than %d bytes", maxName)
+)
+
+// fullLocked tells whether no further group may be created.
+func (t *Table) fullLocked() bool {
+	if t.o.Limit == nil {
+		return false
+	}
+	limit := t.o.Limit()
+	return limit > 0 && len(t.mu.groups) >= limit
+}
+
+// Refused is how many groups were not created since the start because there were too many, or their names too long.
+func (t *Table) Refused() int64 { return t.refused.Load() }
 
 // DisableConsume forbids a group to consume and tells whether it was allowed to.
 func (t *Table) DisableConsume(group string) bool {

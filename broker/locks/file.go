@@ -21,6 +21,7 @@ type Options struct {
 	Path  string // rocketd-locks.json
 	Files compat.FileSystem
 	Clock func() time.Time
+	Limit func() int // maxQueueLocks, as it is now; nil or 0 = no bound
 	Log   *slog.Logger
 }
 
@@ -38,6 +39,7 @@ type file struct{ Locks []saved }
 // Open makes a table with the locks of the file.
 func Open(o Options) (*Table, error) {
 	t := New(o.Clock)
+	t.limit = o.Limit
 	_, err := compat.LoadConfigFileOrNone(o.Files, o.Path, o.Log, lost, func(data []byte) error {
 		f, now := new(file), o.Clock()
 		if err := compat.Unmarshal(data, f); err != nil {
@@ -46,6 +48,9 @@ func Open(o Options) (*Table, error) {
 		for _, l := range f.Locks {
 			if t.mu.groups[l.Group] == nil {
 				t.mu.groups[l.Group] = make(map[Queue]holder)
+			}
+			if _, twice := t.mu.groups[l.Group][l.MessageQueue]; !twice {
+				t.mu.count++
 			}
 			t.mu.groups[l.Group][l.MessageQueue] = holder{l.ClientId, now.Add(LoadedLifetime - Lifetime)}
 		}

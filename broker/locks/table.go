@@ -4,6 +4,7 @@ package locks
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rocketd/compat"
@@ -20,10 +21,14 @@ type Queue = body.MessageQueue
 type Table struct {
 	clock func() time.Time
 	saver *compat.Saver // nil: without a file
+	limit func() int    // maxQueueLocks, as it is now; nil or 0 = no bound
+
+	refused atomic.Int64
 
 	mu struct {
 		sync.Mutex
 		groups map[string]map[Queue]holder
+		count  int       // entries, dead ones too
 		swept  time.Time // when dead entries were last removed
 	}
 }
@@ -52,7 +57,7 @@ func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 	t.sweepLocked(now)
 	g := t.mu.groups[group]
 	if g == nil {
-		if len(queues) == 0 {
+		if len(queues) == 0 || len(group) > maxName {
 			return held
 		}
 		g = make(map[Queue]holder)
@@ -69,6 +74,9 @@ func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 		if taken && h.clientId != clientId && now.Sub(h.since) <= Lifetime {
 			continue
 		}
+		if !taken && !t.roomLocked(clientId, q) {
+			continue
+		}
 		changed = changed || h.clientId != clientId
 		g[q] = holder{clientId, now}
 		held = append(held, q)
@@ -76,8 +84,31 @@ func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 	if changed {
 		t.changed()
 	}
+	if len(g) == 0 {
+		delete(t.mu.groups, group)
+	}
 	return held
 }
+
+// maxName is the most bytes of each name. Clients allow 255 characters and less; the official broker has no bound.
+const maxName = 1024
+
+// roomLocked makes room for one more lock; false: there is none, which is counted.
+func (t *Table) roomLocked(clientId string, q Queue) bool {
+	limit := 0
+	if t.limit != nil {
+		limit = t.limit()
+	}
+	if limit > 0 && t.mu.count >= limit || max(len(clientId), len(q.Topic), len(q.BrokerName)) > maxName {
+		t.refused.Add(1)
+		return false
+	}
+	t.mu.count++
+	return true
+}
+
+// Refused is how many locks were not given since the start because there were too many, or names too long.
+func (t *Table) Refused() int64 { return t.refused.Load() }
 
 // Unlock releases those of the queues that the client holds.
 func (t *Table) Unlock(group, clientId string, queues []Queue) {
@@ -87,6 +118,7 @@ func (t *Table) Unlock(group, clientId string, queues []Queue) {
 	for _, q := range queues {
 		if h, ok := g[q]; ok && h.clientId == clientId {
 			delete(g, q)
+			t.mu.count--
 			changed = true
 		}
 	}
@@ -117,6 +149,7 @@ func (t *Table) sweepLocked(now time.Time) {
 		for q, h := range g {
 			if now.Sub(h.since) > Lifetime {
 				delete(g, q)
+				t.mu.count--
 			}
 		}
 		if len(g) == 0 {

@@ -69,8 +69,8 @@ type Options struct {
 	ScanPeriod func() time.Duration
 	// Workers is the number of goroutines on which pulls go on.
 	Workers int
-	// Limit is the number of pulls that may be held; 0 = no bound.
-	Limit int64
+	// Limit is the number of pulls that may be held, asked each time; 0 or nil = no bound.
+	Limit func() int64
 }
 
 const (
@@ -88,6 +88,7 @@ type Holder struct {
 	waiting [waitingSize]atomic.Int32
 	shards  [shardCount]shard
 	count   atomic.Int64
+	refused atomic.Int64
 	stopped atomic.Bool
 
 	owners struct {
@@ -178,11 +179,23 @@ func (h *Holder) Close() {
 // Held is the number of pulls held now.
 func (h *Holder) Held() int64 { return h.count.Load() }
 
+// Refused is the number of pulls that were not held since the start because there were too many.
+func (h *Holder) Refused() int64 { return h.refused.Load() }
+
+func (h *Holder) full() bool {
+	if h.o.Limit == nil {
+		return false
+	}
+	limit := h.o.Limit()
+	return limit > 0 && h.count.Load() >= limit
+}
+
 // Hold takes a pull that found nothing. When false, it was not taken (the holder has stopped or is full) and
 // the caller answers now. A message that arrived between the caller's look and this call lets the pull
 // go on at once.
 func (h *Holder) Hold(p *Pull) bool {
-	if h.o.Limit > 0 && h.count.Load() >= h.o.Limit {
+	if h.full() {
+		h.refused.Add(1)
 		return false
 	}
 	p.sum = h.hash(p.Topic, p.QueueId)

@@ -46,7 +46,7 @@ func (t tag) MatchQueue(tagsCode int64) bool         { return int64(t) == tagsCo
 func (t tag) MatchProperties(properties string) bool { return !strings.Contains(properties, "refuse") }
 
 func newHolder(q *queues, limit int64) *Holder {
-	h := New(Options{Clock: time.Now, MaxOffset: q.max, Workers: 2, Limit: limit,
+	h := New(Options{Clock: time.Now, MaxOffset: q.max, Workers: 2, Limit: func() int64 { return limit },
 		ScanPeriod: func() time.Duration { return 5 * time.Second }})
 	h.Start()
 	return h

@@ -47,6 +47,7 @@ func (t *Table) decode(data []byte) error {
 		}
 		q := &queues{m: make(map[int32]int64, len(offsets))}
 		maps.Copy(q.m, offsets)
+		t.count.Add(int64(len(q.m)))
 		t.mu.m[key{topic, group}] = q
 	}
 	for name, offset := range w.LmqOffsetTable {
@@ -55,6 +56,7 @@ func (t *Table) decode(data []byte) error {
 			t.o.Log.Warn("consumer offset of a strange key left out", "key", name)
 			continue
 		}
+		t.count.Add(1)
 		t.mu.m[key{topic, group}] = &queues{m: map[int32]int64{0: offset}}
 	}
 	return nil

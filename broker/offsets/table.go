@@ -23,6 +23,7 @@ type Options struct {
 	Lmq bool
 	// Older is read when there is no file at Path, "" = none: the offsets of before enableLmq. 4.9.8 begins without any.
 	Older string
+	Limit func() int // maxConsumerOffsets, as it is now; 0 or nil = no bound
 	Files compat.FileSystem
 	Log   *slog.Logger
 }
@@ -32,6 +33,9 @@ type Table struct {
 	o     Options
 	saver *compat.Saver
 	dirty atomic.Bool // something was committed since the last Save
+
+	count   atomic.Int64 // offsets
+	refused atomic.Int64
 
 	mu struct { // taken before a queues' lock
 		sync.RWMutex
@@ -65,17 +69,36 @@ func Open(o Options) (*Table, error) {
 // does. Without group or topic nothing is noted: 4.9.8 keeps it under the name "null", where nobody finds it.
 // by is for the log.
 func (t *Table) Commit(by Client, group, topic string, queueId int32, offset int64) {
+	t.commit(by, group, topic, queueId, offset, false)
+}
+
+// Take is Commit for what a client says of itself, about any queue: false, there is no room for a further offset.
+func (t *Table) Take(by Client, group, topic string, queueId int32, offset int64) bool {
+	return t.commit(by, group, topic, queueId, offset, true)
+}
+
+func (t *Table) commit(by Client, group, topic string, queueId int32, offset int64, bounded bool) bool {
 	if group == "" || topic == "" {
-		return
+		return true
 	}
 	if t.light(group) {
 		queueId = 0
 	}
-	q := t.of(group, topic)
+	q := t.of(group, topic, bounded)
+	if q == nil {
+		return false
+	}
 	q.Lock()
 	old, known := q.m[queueId]
+	if !known && bounded && !t.room() {
+		q.Unlock()
+		return false
+	}
 	q.m[queueId] = offset
 	q.Unlock()
+	if !known {
+		t.count.Add(1)
+	}
 	if !t.dirty.Load() { // mostly true already: spares the other cores the write
 		t.dirty.Store(true)
 	}
@@ -83,11 +106,30 @@ func (t *Table) Commit(by Client, group, topic string, queueId int32, offset int
 		t.o.Log.Warn("consumer offset went back", "group", group, "topic", topic, "queueId", queueId,
 			"offset", offset, "before", old, "client", by.RemoteAddr())
 	}
+	return true
 }
 
-// of returns the offsets of a group in a topic, creating them. The names may point into a request: the table
-// keeps copies.
-func (t *Table) of(group, topic string) *queues {
+// maxName is the most bytes of a group's or topic's name. Clients allow 255 and 127 characters; the official broker has no bound.
+const maxName = 1024
+
+// room tells, and counts, whether a further offset may be kept.
+func (t *Table) room() bool {
+	if t.o.Limit == nil {
+		return true
+	}
+	if limit := t.o.Limit(); limit > 0 && t.count.Load() >= int64(limit) {
+		t.refused.Add(1)
+		return false
+	}
+	return true
+}
+
+// Refused is how many offsets were not kept since the start because there were too many, or the names too long.
+func (t *Table) Refused() int64 { return t.refused.Load() }
+
+// of returns the offsets of a group in a topic, creating them; nil when it is bounded and there is no room. The names may point into a
+// request: the table keeps copies.
+func (t *Table) of(group, topic string, bounded bool) *queues {
 	k := key{topic, group}
 	t.mu.RLock()
 	q := t.mu.m[k]
@@ -95,9 +137,16 @@ func (t *Table) of(group, topic string) *queues {
 	if q != nil {
 		return q
 	}
+	if bounded && (len(group) > maxName || len(topic) > maxName) {
+		t.refused.Add(1)
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if q = t.mu.m[k]; q == nil {
+		if bounded && !t.room() {
+			return nil
+		}
 		q = &queues{m: make(map[int32]int64, 4)}
 		t.mu.m[key{strings.Clone(topic), strings.Clone(group)}] = q
 	}
@@ -173,8 +222,12 @@ func (t *Table) Clone(src, dest, topic string) {
 	if from == nil || dest == "" {
 		return
 	}
-	q := t.of(dest, topic)
+	q := t.of(dest, topic, true)
+	if q == nil {
+		return
+	}
 	q.Lock()
+	t.count.Add(int64(len(from) - len(q.m)))
 	q.m = from
 	q.Unlock()
 	t.dirty.Store(true)
@@ -197,8 +250,11 @@ func (t *Table) list(of func(key) (string, bool)) []string {
 func (t *Table) RemoveGroup(group string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for k := range t.mu.m {
+	for k, q := range t.mu.m {
 		if k.group == group {
+			q.Lock()
+			t.count.Add(-int64(len(q.m)))
+			q.Unlock()
 			delete(t.mu.m, k)
 			t.o.Log.Info("consumer offsets removed", "group", k.group, "topic", k.topic)
 		}

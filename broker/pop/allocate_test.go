@@ -86,7 +86,7 @@ func TestModes(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func() *Modes {
-		m, err := OpenModes("config/messageRequestMode.json", files, slog.New(slog.DiscardHandler))
+		m, err := OpenModes("config/messageRequestMode.json", files, slog.New(slog.DiscardHandler), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

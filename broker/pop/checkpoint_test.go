@@ -219,3 +219,22 @@ func TestForget(t *testing.T) {
 		b.wantAgain("G U 0")
 	})
 }
+
+// TestLimitOfQueues: at the limit a group gets nothing from a queue that it has never popped, and goes on with the others.
+func TestLimitOfQueues(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		b.o.QueueLimit = 2
+		b.Queue(queueT)
+		other := Key{Topic: "T", Group: "G", QueueId: 1}
+		if !b.Room(other) {
+			t.Fatal("no room below the limit")
+		}
+		b.Queue(other)
+		if third := (Key{Topic: "T", Group: "G", QueueId: 2}); b.Room(third) || b.Refused() != 1 {
+			t.Errorf("room beyond the limit, %d refused", b.Refused())
+		}
+		if !b.Room(queueT) || !b.Room(other) || b.Refused() != 1 {
+			t.Errorf("no room for what is there, %d refused", b.Refused())
+		}
+	})
+}

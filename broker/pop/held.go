@@ -77,6 +77,8 @@ type Holder struct {
 	o     HolderOptions
 	count atomic.Int64
 
+	refused atomic.Int64
+
 	mu struct {
 		sync.Mutex
 		// topics has the requests that an arrival in a topic may concern, by group and in the order of their coming.
@@ -149,6 +151,9 @@ func (h *Holder) Close() {
 // Len is how many requests wait.
 func (h *Holder) Len() int { return int(h.count.Load()) }
 
+// Refused is how many requests were not held since the start because too many were.
+func (h *Holder) Refused() int64 { return h.refused.Load() }
+
 // Count is how many requests wait for one topic, group and queue id, as it was asked for.
 func (h *Holder) Count(k Key) int {
 	h.mu.Lock()
@@ -167,6 +172,7 @@ func (h *Holder) Hold(n *Held) Outcome {
 	case h.mu.closed || n.Deadline <= now:
 		return HeldLate
 	case len(h.mu.due) >= all || h.mu.each[n.Key] >= each:
+		h.refused.Add(1)
 		return HeldFull
 	}
 	n.held = true

@@ -1,10 +1,12 @@
 package pop
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 
 	"rocketd/compat"
 	"rocketd/protocol/body"
@@ -13,10 +15,13 @@ import (
 // Modes is how the groups take messages of their topics, by pull or by pop, and its file
 // config/messageRequestMode.json (MessageRequestModeManager of 5.3.3). It is safe for concurrent use.
 type Modes struct {
-	saver *compat.Saver
-	mu    struct {
+	saver   *compat.Saver
+	limit   func() int // maxRequestModes, as it is now; nil or 0 = no bound
+	refused atomic.Int64
+	mu      struct {
 		sync.RWMutex
-		m map[string]map[string]*body.SetMessageRequestModeRequestBody // entries are never changed, only replaced
+		count int
+		m     map[string]map[string]*body.SetMessageRequestModeRequestBody // entries are never changed, only replaced
 	}
 }
 
@@ -24,8 +29,8 @@ type Modes struct {
 const modesLost = "groups that were told to take messages by POP pull them; tell them again with mqadmin setConsumeMode"
 
 // OpenModes makes the table with what the file holds.
-func OpenModes(path string, files compat.FileSystem, log *slog.Logger) (*Modes, error) {
-	t := new(Modes)
+func OpenModes(path string, files compat.FileSystem, log *slog.Logger, limit func() int) (*Modes, error) {
+	t := &Modes{limit: limit}
 	t.mu.m = make(map[string]map[string]*body.SetMessageRequestModeRequestBody)
 	_, err := compat.LoadConfigFileOrNone(files, path, log, modesLost, func(data []byte) error {
 		f := new(body.MessageRequestModes)
@@ -42,7 +47,10 @@ func OpenModes(path string, files compat.FileSystem, log *slog.Logger) (*Modes, 
 				}
 			}
 		}
-		t.mu.m = f.MessageRequestModeMap
+		t.mu.m, t.mu.count = f.MessageRequestModeMap, 0
+		for _, groups := range t.mu.m {
+			t.mu.count += len(groups)
+		}
 		return nil
 	})
 	if err != nil {
@@ -52,10 +60,25 @@ func OpenModes(path string, files compat.FileSystem, log *slog.Logger) (*Modes, 
 	return t, nil
 }
 
-// Set sets how a group takes messages of a topic; done is called when the file has it.
+// ErrModes says that there are as many request modes as there may be.
+var ErrModes = errors.New("there are as many request modes as maxRequestModes allows")
+
+// Refused is how many request modes were not set since the start because there were too many.
+func (t *Modes) Refused() int64 { return t.refused.Load() }
+
+// Set sets how a group takes messages of a topic; done is called when the file has it, or with ErrModes.
 func (t *Modes) Set(mode *body.SetMessageRequestModeRequestBody, done func(error)) {
 	t.mu.Lock()
 	groups := t.mu.m[mode.Topic]
+	if groups[mode.ConsumerGroup] == nil {
+		if limit := t.most(); limit > 0 && t.mu.count >= limit {
+			t.mu.Unlock()
+			t.refused.Add(1)
+			done(ErrModes)
+			return
+		}
+		t.mu.count++
+	}
 	if groups == nil {
 		groups = make(map[string]*body.SetMessageRequestModeRequestBody)
 		t.mu.m[mode.Topic] = groups
@@ -63,6 +86,13 @@ func (t *Modes) Set(mode *body.SetMessageRequestModeRequestBody, done func(error
 	groups[mode.ConsumerGroup] = mode
 	t.mu.Unlock()
 	t.saver.Changed(done)
+}
+
+func (t *Modes) most() int {
+	if t.limit == nil {
+		return 0
+	}
+	return t.limit()
 }
 
 // Find returns how a group takes messages of a topic, nil when nobody has said; it must not be changed.

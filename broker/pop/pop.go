@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rocketd/protocol/message"
@@ -69,8 +70,8 @@ type Options struct {
 	Save func() error
 	// SavePeriod is the time between two moves of the place.
 	SavePeriod time.Duration
-	// Limit replaces the constant in tests; 0 = that.
-	Limit int
+	// Limit and QueueLimit replace the constants in tests; 0 = these.
+	Limit, QueueLimit int
 }
 
 // Queue is one queue of a topic as one group pops it. Lock it for a pop: one takes messages at a time.
@@ -90,6 +91,7 @@ type Checkpoints struct {
 		sync.RWMutex
 		m map[Key]*Queue
 	}
+	refused atomic.Int64 // by QueueLimit
 
 	// gate is held for reading from a record's append until the table agrees with it, and for writing by who needs the
 	// log and the table to agree.
@@ -121,6 +123,9 @@ type spot struct {
 func New(o Options) *Checkpoints {
 	if o.Limit == 0 {
 		o.Limit = Limit
+	}
+	if o.QueueLimit == 0 {
+		o.QueueLimit = QueueLimit
 	}
 	c := &Checkpoints{o: o, wake: make(chan struct{}, 1), stop: make(chan struct{})}
 	c.queues.m = make(map[Key]*Queue)

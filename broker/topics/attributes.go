@@ -123,6 +123,10 @@ func (t *Table) Alter(c *Config, text string) error {
 	if old != nil {
 		current = old.Attributes
 	}
+	if old == nil && t.full(c.TopicName) {
+		t.refused.Add(1)
+		return ErrFull
+	}
 	next, err := alterAttributes(current, old == nil, text)
 	if err != nil {
 		return err

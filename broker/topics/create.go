@@ -61,7 +61,7 @@ func (t *Table) System() []string {
 
 // CreateBySend returns the topic, creating it after the model of defaultTopic when it does not exist yet:
 // queueNums queues, but no more than the model has, and its permission without the inherit bit. nil means that
-// the topic may not be created. An answer that depends on a created topic waits for Saved.
+// the topic may not be created, or that there are too many. An answer that depends on a created topic waits for Saved.
 func (t *Table) CreateBySend(topic, defaultTopic string, queueNums, sysFlag int32) (cfg *Config, created bool) {
 	t.mu.Lock()
 	if c, ok := t.Lookup(topic); ok {
@@ -80,6 +80,10 @@ func (t *Table) CreateBySend(topic, defaultTopic string, queueNums, sysFlag int3
 		t.mu.Unlock()
 		t.o.Log.Warn("topic not created: its default topic does not exist or has no inherit permission, or its name is illegal",
 			"topic", topic, "defaultTopic", defaultTopic)
+		return nil, false
+	}
+	if t.refuse(topic) {
+		t.mu.Unlock()
 		return nil, false
 	}
 	n := max(0, min(queueNums, model.WriteQueueNums))
@@ -108,6 +112,10 @@ func (t *Table) CreateBySendBack(topic string, queueNums, perm, sysFlag int32) (
 	if c, ok := t.Lookup(topic); ok {
 		t.mu.Unlock()
 		return c, false
+	}
+	if t.refuse(topic) {
+		t.mu.Unlock()
+		return nil, false
 	}
 	c := &Config{
 		TopicName: topic, ReadQueueNums: queueNums, WriteQueueNums: queueNums,

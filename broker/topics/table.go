@@ -34,6 +34,7 @@ type Options struct {
 	Files      compat.FileSystem
 	System     System
 	AutoCreate func() bool // autoCreateTopicEnable, as it is now
+	Limit      func() int  // maxTopics, as it is now; 0 or nil = no bound
 	Lmq        bool        // enableLmq: topics of light message queues are there without being in the table
 	Clock      func() time.Time
 	Log        *slog.Logger
@@ -59,7 +60,10 @@ type Table struct {
 		fresh   map[string]struct{} // topics created and not known to be in the file
 	}
 	freshCount atomic.Int32 // len(mu.fresh)
-	written    []string     // fresh topics in the text that is being written; the saver's goroutine's
+	count      atomic.Int64 // topics
+	names      atomic.Int64 // bytes of their names
+	refused    atomic.Int64
+	written    []string // fresh topics in the text that is being written; the saver's goroutine's
 }
 
 const stripes = 32
@@ -106,6 +110,10 @@ func (t *Table) Lookup(topic string) (*Config, bool) {
 func (t *Table) set(c *Config) {
 	s := t.at(c.TopicName)
 	s.Lock()
+	if s.m[c.TopicName] == nil {
+		t.count.Add(1)
+		t.names.Add(int64(len(c.TopicName)))
+	}
 	s.m[c.TopicName] = c
 	s.Unlock()
 }
@@ -159,6 +167,8 @@ func (t *Table) Delete(topic string) bool {
 	delete(s.m, topic)
 	s.Unlock()
 	if ok {
+		t.count.Add(-1)
+		t.names.Add(-int64(len(topic)))
 		t.nextLocked()
 	}
 	return ok
