@@ -138,7 +138,7 @@ func brokerConfig(c *cli.Context) (broker.Config, error) {
 		}
 	}
 	if secure {
-		err = finishBroker(&cfg)
+		err = finishBroker(&cfg, environment, options)
 	}
 	return cfg, err
 }

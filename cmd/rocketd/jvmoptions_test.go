@@ -29,6 +29,7 @@ func TestJVMOptions(t *testing.T) {
 		{[]string{"broker", "-c", file, "-Dcom.rocketmq.remoting.frameMaxLength=1000000", "-Duser.home=/srv"},
 			[]string{"frameMaxLength=1000000", "storePathRootDir=/srv/store"}},
 		{[]string{"namesrv"}, []string{"kvConfigPath=/data/namesrv/kvConfig.json", "rocketmqHome=/opt/mq", "frameMaxLength=33554432"}},
+		{[]string{"broker", "--profile", "secure", "-Drocketmq.home.dir=", "-c", file}, []string{"rocketmqHome=/data/rocketd"}},
 		{[]string{"namesrv", "-Duser.home=/srv"}, []string{"kvConfigPath=/srv/namesrv/kvConfig.json"}},
 	} {
 		code, out, errs := invoke(slices.Concat([]string{"rocketd"}, tt.args, []string{"-p"})...)

@@ -107,7 +107,7 @@ func namesrvConfig(c *cli.Context) (namesrv.Config, error) {
 		cfg.ConfigStorePath = filepath.Join(filepath.Dir(cfg.KvConfigPath), "namesrv.properties")
 	}
 	if secure {
-		err = finishNamesrv(&cfg)
+		err = finishNamesrv(&cfg, environment, options)
 	}
 	return cfg, err
 }

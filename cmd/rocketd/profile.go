@@ -67,9 +67,9 @@ func secureNamesrv(cfg *namesrv.Config) {
 }
 
 // profileHome is rocketmqHome, when nobody has said which it is: a folder that name server and broker of a user share.
-func profileHome(home string) (string, error) {
+func profileHome(home string, options []jvmOptions) (string, error) {
 	if home == "" {
-		user, err := homeDir("rocketmqHome")
+		user, err := homeDir("rocketmqHome", options...)
 		if err != nil {
 			return "", err
 		}
@@ -111,8 +111,8 @@ func finishTLS(t *remoting.TLSConfig, home string) error {
 }
 
 // finishBroker checks the configuration of a broker and names the profile's files.
-func finishBroker(cfg *broker.Config) (err error) {
-	if cfg.RocketmqHome, err = profileHome(cfg.RocketmqHome); err != nil {
+func finishBroker(cfg *broker.Config, options ...jvmOptions) (err error) {
+	if cfg.RocketmqHome, err = profileHome(cfg.RocketmqHome, options); err != nil {
 		return err
 	}
 	if !cfg.AclEnable {
@@ -135,8 +135,8 @@ func finishBroker(cfg *broker.Config) (err error) {
 }
 
 // finishNamesrv checks the configuration of a name server and names the profile's files.
-func finishNamesrv(cfg *namesrv.Config) (err error) {
-	if cfg.RocketmqHome, err = profileHome(cfg.RocketmqHome); err != nil {
+func finishNamesrv(cfg *namesrv.Config, options ...jvmOptions) (err error) {
+	if cfg.RocketmqHome, err = profileHome(cfg.RocketmqHome, options); err != nil {
 		return err
 	}
 	switch {
