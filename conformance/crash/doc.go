@@ -15,14 +15,18 @@
 // broker is down: who gets no answer sends the message again, as another attempt with a name of its own, so that each
 // record says which attempt it is.
 //
+// Transactions, pops and messages with a time of their own have runs and rules of their own: CheckTransactions, CheckPops and
+// CheckTimers list the promises. The official server for the latter two is 5.3.3.
+//
 // Kill -9 leaves the page cache alone, so these runs show what a death of the process costs. What a power failure costs
 // is shown by the tests of package store on a file system in memory that forgets what was not synced.
 //
 // The history is checked directly and not by a search for a linearization: an acknowledgement and a pull both name the
 // queue offset, so the order of all operations on a queue is known, and each rule is a comparison along it.
 //
-//	go test -tags conformance ./conformance/crash                            10 kills
-//	CONFORMANCE_LONG=1 go test -tags conformance ./conformance/crash         208 kills; 64 of the official server
+//	go test -tags conformance ./conformance/crash                            10 kills, and 4 of each other kind
+//	CONFORMANCE_LONG=1 go test -timeout 60m -tags conformance ./conformance/crash
+//	                                                                         208 kills, and 100 of each other kind; 64 and 16 of an official server
 //	… -args -kills 400 -report FILE -seed 7                                  more kills, the result as a table
 //
 // CONFORMANCE_TARGET=official does the same to the official server. The rules have tests of their own, with histories made

@@ -136,8 +136,9 @@ func TestCrashTransactions(t *testing.T) {
 	}
 }
 
-// knownOfPops are the rules that the official server breaks after a kill, which takes its consumer offsets back.
-var knownOfPops = map[Rule]bool{AckedAgain: true, TooEarly: true}
+// knownOfPops are the rules that the official server breaks after a kill, which takes its consumer offsets back, and that of its
+// checkpoints with them.
+var knownOfPops = map[Rule]bool{AckedAgain: true, TooEarly: true, CopiedTwice: true}
 
 // TestCrashPops kills the broker among popped messages; the official server is 5.3.3.
 func TestCrashPops(t *testing.T) {
@@ -153,6 +154,33 @@ func TestCrashPops(t *testing.T) {
 		return CheckPops(h, kind != target.Rocketd), nil
 	})
 	for _, name := range []string{"consumed", "of these again", "acknowledgements", "changes of the invisible time", "kills met: messages under way"} {
+		if figure(rows, name) == 0 {
+			t.Errorf("%s: none, so nothing is proved", name)
+		}
+	}
+}
+
+// officialEarly is how many ms the official server may be too early: it rounds to the second below.
+const officialEarly = 1100
+
+// TestCrashTimers kills the broker among messages for a time of their own; the official server is 5.3.3.
+func TestCrashTimers(t *testing.T) {
+	kind, err := target.Selected5()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := runKind(t, kind, timerConf, nil, func(ctx context.Context, b *target.Broker, s Settings) (*Verdict, error) {
+		h, err := RunTimers(ctx, b, s)
+		if err != nil {
+			return nil, err
+		}
+		slack := int64(0)
+		if kind != target.Rocketd {
+			slack = officialEarly
+		}
+		return CheckTimers(h, slack), nil
+	})
+	for _, name := range []string{"accepted", "recalled", "deliveries", "kills met: messages that wait"} {
 		if figure(rows, name) == 0 {
 			t.Errorf("%s: none, so nothing is proved", name)
 		}

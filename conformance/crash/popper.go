@@ -277,6 +277,7 @@ func (r *popper) tell(c *wire.Conn, d popped, change bool, invisible int64) bool
 	a := &PopAck{Change: change, Sent: time.Now().UnixMilli(), Answered: underWay}
 	r.h.mu.Lock()
 	d.Acks = append(d.Acks, a)
+	before := d.Due
 	if change { // from now on it may come at this time
 		d.Due = min(d.Due, a.Sent+invisible)
 	}
@@ -297,7 +298,7 @@ func (r *popper) tell(c *wire.Conn, d popped, change bool, invisible int64) bool
 	a.Code, a.Outcome = answer.Code, Refused
 	if answer.Code == codeSuccess {
 		a.Outcome = Acknowledged
-		if change && !d.Orderly {
+		if change && !d.Orderly && a.Answered < before { // else it may have been on its way already
 			d.Due = number(answer, "popTime") + invisible
 		}
 	}

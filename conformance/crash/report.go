@@ -95,7 +95,7 @@ func KindMarkdown(rows []*Row) string {
 // cases adds the first cases of each broken promise.
 func cases(b *strings.Builder, rows []*Row) {
 	for _, r := range rows {
-		for _, rule := range slices.Concat(Rules, TransactionRules, PopRules) {
+		for _, rule := range slices.Concat(Rules, TransactionRules, PopRules, TimerRules) {
 			if k := r.Broken[rule]; k > 0 {
 				fmt.Fprintf(b, "\n%s, %s: %s, %d times:\n\n", r.Kind, r.Name, rule, k)
 				for _, c := range r.Cases {

@@ -52,6 +52,15 @@ const (
 // PopRules are the rules of popped messages.
 var PopRules = []Rule{Unconsumed, AckedAgain, TooEarly, CopiedTwice, Overtaken, BesideOrderly, AckRefused}
 
+// The rules of messages with a time of their own; others are those of delayed messages.
+const (
+	RecalledSeen  Rule = "a recalled message was delivered"
+	RecallRefused Rule = "the recall of a message that waits was refused"
+)
+
+// TimerRules are the rules of messages with a time of their own.
+var TimerRules = []Rule{RecalledSeen, RecallRefused}
+
 // Rules are those for all messages, in the order of the report.
 var Rules = []Rule{Lost, Wrong, Changed, Gap, Beyond, WentBack, Unreadable, Twice, RefusedStored, Phantom, Disorder, Undelivered,
 	Early, CopiedAgain, CommitBeyond, CommitFalse, Unfound}
