@@ -17,7 +17,8 @@ import (
 // recover makes log, queues and index agree (spec/store-format.md section 7):
 //
 //  1. Without a commit-log file the queues and the index are destroyed: as the official broker does, but loudly.
-//  2. Each queue's end is found. One that ends before what we remember (hint.go) is damaged.
+//  2. Each queue's end is found. One that ends before what we remember (hint.go) is damaged; when we remember nothing, one that
+//     lacks the entry of a record (cut.go).
 //  3. Where to begin, always at a place where a record is known to begin:
 //     After a clean stop behind the newest record that the queues know, if it is there; else at the third last file.
 //     (The official broker scans the last three files, and cuts the log at a bad record in one of them; we don't look.)
@@ -47,6 +48,15 @@ func (s *Store) recover(crashed bool, h hint) error {
 		return err
 	}
 	from, own, trusted := s.recoverFrom(crashed)
+	if h == nil && trusted {
+		lost, err := s.loseCut(from)
+		if err != nil {
+			return err
+		}
+		if lost {
+			from, own, trusted = s.recoverFrom(crashed)
+		}
+	}
 	s.recoveredFrom = from
 	if err := s.lowerCheckpoint(from); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,9 +14,12 @@ import (
 // stop and after a kill; what a client has deleted stays deleted.
 func TestShortenedQueues(t *testing.T) {
 	for name, spoil := range map[string]func(queue string) error{
-		"last file":   func(queue string) error { return os.Remove(filepath.Join(queue, "00000000000000001000")) },
-		"first file":  func(queue string) error { return os.Remove(filepath.Join(queue, "00000000000000000000")) },
-		"all files":   os.RemoveAll,
+		"last file":  func(queue string) error { return os.Remove(filepath.Join(queue, "00000000000000001000")) },
+		"first file": func(queue string) error { return os.Remove(filepath.Join(queue, "00000000000000000000")) },
+		"all files":  os.RemoveAll,
+		"empty folder": func(queue string) error {
+			return errors.Join(os.RemoveAll(queue), os.Mkdir(queue, 0o755))
+		},
 		"topic":       func(queue string) error { return os.RemoveAll(filepath.Dir(queue)) },
 		"cut to zero": func(queue string) error { return os.Truncate(filepath.Join(queue, "00000000000000001000"), 0) },
 		"garbage": func(queue string) error {
@@ -32,8 +36,12 @@ func TestShortenedQueues(t *testing.T) {
 			return err
 		},
 	} {
-		for _, killed := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, killed %t", name, killed), func(t *testing.T) {
+		for i := range 4 {
+			killed, hint := i%2 == 1, i < 2
+			if !hint && (name == "all files" || name == "topic") {
+				continue // nothing tells these from a queue that was deleted
+			}
+			t.Run(fmt.Sprintf("%s, killed %t, hint %t", name, killed, hint), func(t *testing.T) {
 				t.Parallel()
 				h := &hinted{t: t, root: t.TempDir(), each: queuesEach}
 				h.open()
@@ -63,6 +71,11 @@ func TestShortenedQueues(t *testing.T) {
 				}
 				if err := spoil(filepath.Join(h.root, "consumequeue/topic1/2")); err != nil {
 					t.Fatal(err)
+				}
+				if !hint { // as after another broker
+					if err := os.Remove(filepath.Join(h.root, hintName)); err != nil {
+						t.Fatal(err)
+					}
 				}
 				h.open()
 				defer h.close()

@@ -141,6 +141,12 @@ func (t *Table) loadQueue(topic string, queueId int32, files []fs.DirEntry) erro
 		return true
 	})
 	if len(files) == 0 {
+		t.lost.mu.Lock()
+		defer t.lost.mu.Unlock()
+		if t.lost.empty == nil {
+			t.lost.empty = make(map[Name]struct{})
+		}
+		t.lost.empty[Name{topic, queueId}] = struct{}{}
 		return nil
 	}
 	q := t.findOrCreate(topic, queueId)

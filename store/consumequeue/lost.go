@@ -22,7 +22,8 @@ type lost struct {
 	mu    sync.Mutex
 	names map[Name]error // the queues given up
 	odd   map[*Queue]error
-	holes map[*Queue]int64 // by the commit-log offset of the first entry behind a hole
+	empty map[Name]struct{} // folders without files
+	holes map[*Queue]int64  // by the commit-log offset of the first entry behind a hole
 }
 
 // oddSize notes a file of another size than the configured one. When no file has that, the configuration is wrong.
@@ -63,6 +64,9 @@ func (t *Table) remove(q *Queue, cause error) error {
 		q.end += t.perFile // so that its folder goes
 	}
 	q.mu.Unlock()
+	t.flush.Lock()
+	delete(t.orphans, q)
+	t.flush.Unlock()
 	if err := t.Destroy(q); err != nil {
 		return fmt.Errorf("%w, when it was to be made again: %w", err, cause)
 	}
