@@ -22,7 +22,7 @@ func (p *process) broker() *cli.Command {
 			"configuration file, and that before the environment. Stop it with SIGTERM.",
 		Flags: []cli.Flag{
 			configFileFlag("broker"), namesrvAddrFlag(), printFlag(), propertyFlag(), profileFlag(),
-			&cli.BoolFlag{Name: "printImportantConfig", Aliases: []string{"m"}, Usage: "print the important config items, say what is wrong with the configuration, and exit"},
+			importantFlag(),
 		},
 		HideHelpCommand: true,
 		OnUsageError:    usage,
@@ -38,19 +38,8 @@ func (p *process) runBroker(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("printConfigItem") || c.Bool("printImportantConfig") {
-		effective, err := cfg.Effective()
-		if err != nil {
-			return err
-		}
-		items := effective.Items()
-		if !c.Bool("printConfigItem") {
-			items = effective.ImportantItems()
-		}
-		if err := p.print(items); err != nil {
-			return err
-		}
-		return cfg.Review(p.logger())
+	if printOnly(c) {
+		return p.printBroker(c, cfg)
 	}
 	footprint()
 	log := p.logger()
@@ -149,6 +138,32 @@ func secureFiles(c *cli.Context, cfg *broker.Config) ([]string, error) {
 		return nil, err
 	}
 	return firstUse(cfg.AclFolder(), cfg.TLS, cfg.AdminAllowedNetworks, true, hostNames(cfg.BrokerIP1, os.Getenv("BROKER_IP1")))
+}
+
+// importantFlag is -m of mqbroker.
+func importantFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "printImportantConfig", Aliases: []string{"m"}, Usage: "print the important config items, say what is wrong with the configuration, and exit"}
+}
+
+// printOnly tells whether the configuration is to be printed, and no broker to be started.
+func printOnly(c *cli.Context) bool {
+	return c.Bool("printConfigItem") || c.Bool("printImportantConfig")
+}
+
+// printBroker prints a broker's configuration and tells what is wrong with it.
+func (p *process) printBroker(c *cli.Context, cfg broker.Config) error {
+	effective, err := cfg.Effective()
+	if err != nil {
+		return err
+	}
+	items := effective.Items()
+	if !c.Bool("printConfigItem") {
+		items = effective.ImportantItems()
+	}
+	if err := p.print(items); err != nil {
+		return err
+	}
+	return cfg.Review(p.logger())
 }
 
 // print prints configuration items, one a line.

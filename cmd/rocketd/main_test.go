@@ -139,6 +139,7 @@ func TestPrintConfigTells(t *testing.T) {
 		{"broker", "flushDisktype=SYNC_FLUSH", exitOK, []string{"perhaps=flushDiskType"}},
 		{"broker", "brokerRole=SLAVE\nbrokerId=1", exitError, []string{"ASYNC_MASTER"}},
 		{"broker", "storePathRootDir=~/store", exitError, []string{"not expanded"}},
+		{"standalone", "flushDisktype=SYNC_FLUSH", exitOK, []string{"perhaps=flushDiskType"}},
 		{"namesrv", "orderMessageEnabel=true", exitOK, []string{"perhaps=orderMessageEnable"}},
 		{"namesrv", "clusterTest=true", exitError, []string{"clusterTest"}},
 	} {

@@ -27,7 +27,7 @@ func (p *process) standalone() *cli.Command {
 			&cli.IntFlag{Name: "namesrvPort", Value: 9876, Usage: "`PORT` of the name server"},
 			&cli.IntFlag{Name: "listenPort", Value: 10911, Usage: "`PORT` of the broker; it also uses PORT-2, and PORT+1 is reserved"},
 			configFileFlag("broker"),
-			propertyFlag(), profileFlag(),
+			propertyFlag(), printFlag(), importantFlag(), profileFlag(),
 			&cli.StringFlag{Name: "namesrvAddr", Aliases: []string{"n"}, Usage: "further name servers to register at, `LIST` like 'a:9876;b:9876'"},
 		},
 		HideHelpCommand: true,
@@ -43,6 +43,9 @@ func (p *process) runStandalone(c *cli.Context) error {
 	ns, cfg, err := standaloneConfigs(c)
 	if err != nil {
 		return err
+	}
+	if printOnly(c) {
+		return p.printBroker(c, cfg)
 	}
 	footprint()
 	log := p.logger()
