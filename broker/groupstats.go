@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"rocketd/broker/pop"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
 	"rocketd/protocol/header"
@@ -135,7 +136,13 @@ func (b *Broker) cloneGroupOffset(c *remoting.Call, req *header.CloneGroupOffset
 			b.log.Warn("consumer offsets not cloned", "srcGroup", req.SrcGroup, "topic", topic, "topicExists", ok)
 			continue
 		}
+		before := b.offsets.Offsets(req.DestGroup, topic)
 		b.offsets.Clone(req.SrcGroup, req.DestGroup, topic)
+		for queueId, at := range b.offsets.Offsets(req.DestGroup, topic) {
+			if at < before[queueId] {
+				b.setBackPopped(pop.Key{Topic: topic, Group: req.DestGroup, QueueId: queueId}, at)
+			}
+		}
 		b.log.Info("consumer offsets cloned", "srcGroup", req.SrcGroup, "destGroup", req.DestGroup, "topic", topic,
 			"client", c.Conn().RemoteAddr())
 	}

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"rocketd/broker/pop"
 	"rocketd/protocol"
 	"rocketd/protocol/header"
 	"rocketd/remoting"
@@ -22,8 +23,12 @@ func (b *Broker) queryConsumerOffset(c *remoting.Call, req *header.QueryConsumer
 // updateConsumerOffset (15) notes where a group stands, whatever it says. Without group or topic, as an old
 // client may be tricked into sending, it answers the same and notes nothing.
 func (b *Broker) updateConsumerOffset(c *remoting.Call, req *header.UpdateConsumerOffsetRequest) (*protocol.Command, error) {
+	at, ok := b.offsets.Query(req.ConsumerGroup, req.Topic, req.QueueId)
 	if !b.offsets.Take(c.Conn(), req.ConsumerGroup, req.Topic, req.QueueId, req.CommitOffset) {
 		return nil, protocol.Errorf(protocol.SystemError, "the offset is not kept: maxConsumerOffsets allows no more, or a name is too long")
+	}
+	if ok && req.CommitOffset < at {
+		b.setBackPopped(pop.Key{Topic: req.Topic, Group: req.ConsumerGroup, QueueId: req.QueueId}, req.CommitOffset)
 	}
 	return c.Success(&header.Empty{}), nil
 }

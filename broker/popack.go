@@ -145,6 +145,10 @@ func (b *Broker) batchAck(c *remoting.Call, _ *header.Empty) (*protocol.Command,
 	}
 	for i := range req.Acks {
 		a := &req.Acks[i]
+		if r := checkBatchAck(a); r != nil { // an exception in 5.3.3; what came before it is taken
+			wrong = r
+			break
+		}
 		k := pop.Key{Topic: pop.RealTopic(a.Topic, a.ConsumerGroup, a.Retry), Group: a.ConsumerGroup, QueueId: a.QueueId}
 		first, end := b.store.MinOffset(k.Topic, k.QueueId), b.store.MaxOffset(k.Topic, k.QueueId)
 		a.Each(func(offset int64) bool {
@@ -173,6 +177,19 @@ func (b *Broker) batchAck(c *remoting.Call, _ *header.Empty) (*protocol.Command,
 		return c.Answer(wrong.code, wrong.remark, nil), nil
 	}
 	return c.Success(nil), nil
+}
+
+// checkBatchAck refuses what does not say which messages it means.
+func checkBatchAck(a *body.BatchAck) *refusal {
+	switch {
+	case a.Topic == "" || a.ConsumerGroup == "":
+		return &refusal{protocol.SystemError, "an acknowledgement without a topic or group"}
+	case !pop.IsTopicFlag(a.Retry):
+		return &refusal{protocol.SystemError, "getRetry fail, format is wrong"}
+	case a.BitSet == nil:
+		return &refusal{protocol.SystemError, "an acknowledgement without a bit set"}
+	}
+	return nil
 }
 
 // changeInvisibleTime (200053) changes when a message that was popped comes again: invisibleTime from now. As

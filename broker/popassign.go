@@ -23,14 +23,7 @@ func (b *Broker) queryAssignment(c *remoting.Call, _ *header.Empty) (*protocol.C
 	if err := decodeBody(c, req); err != nil {
 		return nil, err
 	}
-	mode := b.path.pop.modes.Find(req.Topic, req.ConsumerGroup)
-	if mode == nil {
-		cfg := b.config()
-		mode = &body.SetMessageRequestModeRequestBody{Mode: body.ModePull}
-		if !topics.IsRetry(req.Topic) && cfg.DefaultMessageRequestMode == string(body.ModePop) {
-			mode.Mode, mode.PopShareQueueNum = body.ModePop, cfg.DefaultPopShareQueueNum
-		}
-	}
+	mode := b.requestMode(req.Topic, req.ConsumerGroup)
 	answer := new(body.QueryAssignmentResponseBody)
 	if queues, ok := b.shareOut(req, mode); ok {
 		slices.SortFunc(queues, compareQueues)
@@ -41,6 +34,18 @@ func (b *Broker) queryAssignment(c *remoting.Call, _ *header.Empty) (*protocol.C
 		answer.MessageQueueAssignments = &list
 	}
 	return withBody(c.Success(nil), answer)
+}
+
+// requestMode is how a group takes messages of a topic.
+func (b *Broker) requestMode(topic, group string) *body.SetMessageRequestModeRequestBody {
+	if mode := b.path.pop.modes.Find(topic, group); mode != nil {
+		return mode
+	}
+	cfg := b.config()
+	if !topics.IsRetry(topic) && cfg.DefaultMessageRequestMode == string(body.ModePop) {
+		return &body.SetMessageRequestModeRequestBody{Mode: body.ModePop, PopShareQueueNum: cfg.DefaultPopShareQueueNum}
+	}
+	return &body.SetMessageRequestModeRequestBody{Mode: body.ModePull}
 }
 
 // compareQueues is the order of MessageQueue in Java.
@@ -80,6 +85,9 @@ func (b *Broker) setRequestMode(c *remoting.Call, _ *header.Empty) (*protocol.Co
 	}
 	if topics.IsRetry(req.Topic) {
 		return c.Answer(protocol.NoPermission, "retry topic is not allowed to set mode", nil), nil
+	}
+	if req.Topic == "" || req.ConsumerGroup == "" { // exceptions in 5.3.3
+		return nil, protocol.Errorf(protocol.SystemError, "topic and consumerGroup must be given")
 	}
 	if _, ok := b.topics.Lookup(req.Topic); !ok {
 		return c.Answer(protocol.TopicNotExist, "topic["+req.Topic+"] not exist", nil), nil

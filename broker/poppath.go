@@ -111,6 +111,13 @@ func (b *Broker) advance(k pop.Key, offset int64) {
 	}
 }
 
+// setBackPopped records that a group was set back in a queue, if it pops it.
+func (b *Broker) setBackPopped(k pop.Key, offset int64) {
+	if err := b.path.pop.checkpoints.SetBack(k, offset); err != nil {
+		b.log.Warn("a kill may undo that a group was set back", "topic", k.Topic, "group", k.Group, "queueId", k.QueueId, "offset", offset, "err", err)
+	}
+}
+
 // flushPopped bounds the wait for the log before offsets are saved.
 const flushPopped = 5 * time.Second
 

@@ -2,6 +2,8 @@ package broker
 
 import (
 	"rocketd/broker/clients"
+	"rocketd/broker/pop"
+	"rocketd/broker/topics"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
 	"rocketd/protocol/header"
@@ -20,6 +22,9 @@ func (b *Broker) resetOffset(c *remoting.Call, req *header.ResetOffsetRequest) (
 	config, ok := b.topics.Lookup(req.Topic)
 	if !ok {
 		return nil, protocol.Errorf(protocol.SystemError, "[reset-offset] reset offset failed, no topic in this broker. topic=%s", req.Topic)
+	}
+	if b.requestMode(req.Topic, req.Group).Mode == body.ModePop {
+		return b.resetPopped(c, req, config)
 	}
 	table := make(map[body.MessageQueue]int64, config.WriteQueueNums)
 	list := make([]body.MessageQueueForC, 0, config.WriteQueueNums)
@@ -68,6 +73,31 @@ func (b *Broker) resetOffset(c *remoting.Call, req *header.ResetOffsetRequest) (
 		b.log.Info("consumer told of the reset", "topic", req.Topic, "group", req.Group, "clientId", m.ClientId)
 	}
 	return answer, nil
+}
+
+// resetPopped is resetOffset for a group that takes the topic by pop. Where such a group stands the broker alone knows, its
+// members would make nothing of 220: so the broker moves it, whoever is online, as AdminBrokerProcessor#resetOffsetInner of
+// 5.3.3. What is under way stays so, but a batch in order no longer keeps its queue.
+func (b *Broker) resetPopped(c *remoting.Call, req *header.ResetOffsetRequest, t *topics.Config) (*protocol.Command, error) {
+	table := make(map[body.MessageQueue]int64, t.ReadQueueNums)
+	for queueId := range t.ReadQueueNums {
+		q := b.path.pop.checkpoints.Queue(pop.Key{Topic: t.TopicName, Group: req.Group, QueueId: queueId})
+		q.Lock()
+		to := b.resetTarget(req.Topic, queueId, req.Timestamp)
+		at, ok := b.offsets.Query(req.Group, req.Topic, queueId)
+		if ok && to >= at && !req.IsForce { // forwards only by force
+			to = at
+		}
+		b.offsets.Commit(c.Conn(), req.Group, req.Topic, queueId, to)
+		b.path.pop.checkpoints.Unblock(q)
+		if ok && to < at {
+			b.setBackPopped(q.Key, to)
+		}
+		q.Unlock()
+		b.path.pop.held.Notify(q.Key)
+		table[b.messageQueue(req.Topic, queueId)] = to
+	}
+	return withBody(c.Answer(protocol.Success, unsetRemark, nil), &body.ResetOffsetBody{OffsetTable: table})
 }
 
 // resetTarget is the offset that a queue had at a time, its end for -1.

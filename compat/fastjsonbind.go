@@ -41,7 +41,7 @@ func Unmarshal(data []byte, v any) error {
 func ReadEnum(data []byte, names ...string) string {
 	text := strings.Trim(string(data), `" `)
 	for i, name := range names {
-		if text == name || text == strconv.Itoa(i) {
+		if strings.EqualFold(text, name) || text == strconv.Itoa(i) {
 			return name
 		}
 	}

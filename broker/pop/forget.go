@@ -1,7 +1,9 @@
 package pop
 
+import "rocketd/store"
+
 // Forget acknowledges everything that is under way in the queues that a func names: their topic or group has been
-// deleted. Another topic of that name may get other messages at the same offsets. It may be called at any time.
+// deleted, and where their groups stand. Another topic of that name may get other messages at the same offsets. It may be called at any time.
 func (c *Checkpoints) Forget(of func(Key) bool) error {
 	c.gate.RLock()
 	defer c.gate.RUnlock()
@@ -21,15 +23,27 @@ func (c *Checkpoints) Forget(of func(Key) bool) error {
 			failed = err
 		}
 	}
+	var run []*store.Put
 	c.queues.Lock()
 	c.mu.Lock()
 	for k, q := range c.queues.m {
-		if of(k) && q.order != nil {
+		if !of(k) {
+			continue
+		}
+		run = append(run, c.record(appendOffset(nil, k, 0)))
+		if q.order != nil {
 			q.order = nil
 			c.mu.dirty = true
 		}
 	}
 	c.mu.Unlock()
 	c.queues.Unlock()
+	for len(run) > 0 {
+		part := run[:min(len(run), renewRun)]
+		run = run[len(part):]
+		if err := c.put(part...); err != nil {
+			failed = err
+		}
+	}
 	return failed
 }

@@ -64,6 +64,11 @@ func TopicFlag(topic string) byte {
 	return flagRetryV1
 }
 
+// IsTopicFlag tells whether a text is such a flag.
+func IsTopicFlag(flag string) bool {
+	return flag == string(flagNormal) || flag == string(flagRetryV1) || flag == string(flagRetryV2)
+}
+
 // RetryTopic is the topic from which a group gets popped messages of topic again (V1 of 5.3.3).
 func RetryTopic(group, topic string) string { return message.RetryTopicPrefix + group + "_" + topic }
 

@@ -162,6 +162,26 @@ func (c *Checkpoints) ChangedOrderly(q *Queue, offset, popTime, visible int64) {
 	c.mu.dirty = true
 }
 
+// SetBack records that a group was set back to an offset of a queue that it pops: else a start after a kill would bring it
+// to where its earlier pops had brought it, past what it was to get again. 0: what was recorded does not count.
+func (c *Checkpoints) SetBack(k Key, offset int64) error {
+	q := c.find(k)
+	if q == nil {
+		return nil
+	}
+	return c.Advanced(q, offset)
+}
+
+// Unblock forgets the batch of a queue that is under way in order. The queue is locked.
+func (c *Checkpoints) Unblock(q *Queue) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if q.order != nil {
+		q.order = nil
+		c.mu.dirty = true
+	}
+}
+
 // Advanced records where a group stands after an orderly acknowledgement, which is in no file yet.
 func (c *Checkpoints) Advanced(q *Queue, next int64) error {
 	c.gate.RLock()

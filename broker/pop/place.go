@@ -29,6 +29,11 @@ func (c *Checkpoints) replay() {
 	}
 	at = max(first, min(at, end))
 	records, broken := 0, 0
+	stands := make(map[Key]int64) // by the last record of each queue: a group may have been set back
+	note := func(k Key, next int64) {
+		c.Queue(k)
+		stands[k] = next
+	}
 	for at < end {
 		got := c.o.Store.Get(LogTopic, 0, at, readAtOnce, nil)
 		if got.Status == store.Mending && c.o.Store.MendNow() == nil {
@@ -38,7 +43,12 @@ func (c *Checkpoints) replay() {
 			r := message.Record(rest[:message.Record(rest).Size()])
 			rest = rest[len(r):]
 			offset := r.QueueOffset()
-			err := readRecord(r.Body(), func(i *image) { c.replayCheckpoint(i, offset) }, c.replayAck, func(k Key, next int64) { c.o.Advance(k, next) })
+			err := readRecord(r.Body(), func(i *image) {
+				if i.next > 0 {
+					note(i.Key, i.next)
+				}
+				c.replayCheckpoint(i, offset)
+			}, c.replayAck, note)
 			if err != nil {
 				broken++
 			}
@@ -50,15 +60,17 @@ func (c *Checkpoints) replay() {
 		}
 		at = got.NextBeginOffset
 	}
+	for k, next := range stands {
+		if next > 0 {
+			c.o.Advance(k, next)
+		}
+	}
 	if records > 0 || broken > 0 {
 		c.o.Log.Info("popped messages that are not acknowledged", "checkpoints", c.mu.total, "records", records, "broken", broken)
 	}
 }
 
 func (c *Checkpoints) replayCheckpoint(i *image, record int64) {
-	if i.next > 0 {
-		c.o.Advance(i.Key, i.next)
-	}
 	q := c.Queue(i.Key)
 	c.mu.Lock()
 	defer c.mu.Unlock()

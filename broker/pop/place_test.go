@@ -51,6 +51,40 @@ func TestStartReadsTheLog(t *testing.T) {
 	})
 }
 
+// After a kill a group stands where the last record says, not where it stood before it was set back or its topic deleted.
+func TestSetBack(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		b.fill("T", 10)
+		other, third := Key{"T", "H", 0}, Key{"U", "G", 0}
+		b.fill("U", 10)
+		b.pop(queueT, 0, 8, time.Hour)
+		b.pop(other, 0, 6, time.Hour)
+		b.pop(third, 0, 7, time.Hour)
+		for k, offset := range map[Key]int64{queueT: 2, other: 0, {"V", "G", 0}: 5} { // the last is popped by nobody
+			if err := b.SetBack(k, offset); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.pop(queueT, 2, 1, time.Minute)
+		if err := b.Forget(func(k Key) bool { return k.Topic == "U" }); err != nil {
+			t.Fatal(err)
+		}
+		b.mu.offsets = map[Key]int64{}
+		b.reopen(0)
+		if got := b.mu.offsets; len(got) != 1 || got[queueT] != 3 {
+			t.Errorf("groups stand at %v", got)
+		}
+		if err := b.SetBack(queueT, 1); err != nil { // known from the log
+			t.Fatal(err)
+		}
+		b.mu.offsets = map[Key]int64{}
+		b.reopen(0)
+		if got := b.mu.offsets; len(got) != 1 || got[queueT] != 1 {
+			t.Errorf("then groups stand at %v", got)
+		}
+	})
+}
+
 // What was due while the broker was down comes at once.
 func TestDueWhileDown(t *testing.T) {
 	started(t, 0, func(t *testing.T, b *bed) {

@@ -29,7 +29,8 @@ const maxBatch = 32
 //	key:           topic, group, queue id | start offset, 8 | pop time, ms, 8
 //	topic, group:  length | bytes
 //
-// next is the queue offset at which the group stands after the pop, 0 for none. Bit i means the i-th message.
+// next is the queue offset at which the group stands after the pop, 0 for none; in an offset record 0 means that what
+// the records before it say does not count. Bit i means the i-th message.
 const (
 	kindCheckpoint = 1
 	kindAcks       = 2

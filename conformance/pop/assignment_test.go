@@ -93,7 +93,8 @@ func TestAssignment(t *testing.T) {
 	if plain := strings.Join(strings.Fields(string(text)), ""); !strings.Contains(plain, entry) {
 		t.Errorf("the file says %s", plain)
 	}
-	set(s.topic, s.group, "PULL", 0, 0)
+	s.want(wire.Request(401).WithBody([]byte(`{"topic":"`+s.topic+`","mode":"POP","popShareQueueNum":0}`)), 1)
+	set(s.topic, s.group, "pull", 0, 0)
 	expect("PULL: 2 3", "b", "AVG", "CLUSTERING")
 }
 

@@ -291,3 +291,49 @@ func TestPeek(t *testing.T) {
 	}
 	s.remark(s.want(wire.Request(200056), 0), unset)
 }
+
+// Numbers that are missing are 0, but for those of an acknowledgement.
+func TestPopFieldsMissing(t *testing.T) {
+	s := open(t, "Missing", 1)
+	s.send(0, "", "a", "b", "c", "d")
+	without := func(f *wire.Frame, code int, names ...string) {
+		t.Helper()
+		for _, name := range names {
+			saved := f.Ext[name]
+			s.want(f.Without(name), code)
+			f.Set(name, saved)
+		}
+	}
+	f := s.pop(0, 1, time.Minute)
+	without(f, 0, "initMode", "pollTime", "queueId", "order")
+	without(f, 210, "maxMsgNums")
+	without(wire.Request(200054, "consumerGroup", s.group, "topic", s.topic, "queueId", "0", "pollTime", "0", "bornTime", "0"), 0, "queueId", "pollTime", "bornTime")
+	without(wire.Request(200055, "consumerGroup", s.group, "topic", s.topic, "queueId", "0"), 0, "queueId")
+	without(wire.Request(200052, "consumerGroup", s.group+"Peek", "topic", s.topic, "queueId", "0", "maxMsgNums", "1"), 19, "maxMsgNums")
+	s.send(0, "", "e")
+	_, got := s.take(s.pop(0, 1, time.Minute))
+	if len(got) != 1 {
+		t.Fatal("nothing was popped")
+	}
+	without(s.about(200051, got[0]), 1, "topic", "queueId", "extraInfo", "offset")
+	without(s.about(200053, got[0], "invisibleTime", "60000"), 1, "topic", "queueId", "extraInfo", "offset", "invisibleTime")
+}
+
+// A batch of acknowledgements that does not say what it means is refused.
+func TestBatchAckWrong(t *testing.T) {
+	s := open(t, "BatchWrong", 1)
+	s.send(0, "", "a")
+	for _, c := range []struct {
+		name, more string
+		code       int
+	}{
+		{"right", `"r":"0","b":"AQ=="`, 0}, {"no bit", `"r":"0","b":""`, 0}, {"no bit set", `"r":"0"`, 1}, {"no base64", `"r":"0","b":"!!"`, 1},
+		{"no flag", `"b":"AQ=="`, 1}, {"another flag", `"r":"z","b":"AQ=="`, 1},
+	} {
+		body := `{"brokerName":"broker-a","acks":[{"c":"` + s.group + `","t":"` + s.topic + `","so":0,"q":0,"rq":0,"pt":1,"it":60000,` + c.more + `}]}`
+		if a := s.ask(wire.Request(200151).WithBody([]byte(body))); a.Code != c.code {
+			t.Errorf("%s: %d %q, want %d", c.name, a.Code, a.Remark, c.code)
+		}
+	}
+	s.want(wire.Request(200151).WithBody([]byte(`{"acks":[{"c":"`+s.group+`","r":"0","so":0,"q":0,"rq":0,"pt":1,"it":60000,"b":"AQ=="}]}`)), 1)
+}

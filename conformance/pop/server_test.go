@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -251,6 +252,22 @@ func (s *session) object(a *wire.Frame) (o map[string]any) {
 		s.Fatalf("%s: %v", a.Body, err)
 	}
 	return o
+}
+
+// saved waits until the file of offsets says where the group stands in queue 0.
+func (s *session) saved(offset string) {
+	s.Helper()
+	want := `"` + s.topic + "@" + s.group + `":{0:` + offset + "}"
+	for deadline := time.Now().Add(patience); ; {
+		text, err := os.ReadFile(filepath.Join(s.broker.StoreDir, "config", "consumerOffset.json"))
+		plain := strings.Join(strings.Fields(string(text)), "")
+		if err == nil && strings.Contains(plain, want) {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("consumerOffset.json has no %s: %s (%v)", want, plain, err)
+		}
+	}
 }
 
 // stands waits until the group stands at an offset of a queue: the official broker notes it a little after the answer.

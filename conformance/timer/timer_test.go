@@ -88,6 +88,8 @@ func refusals(s *session, topic string) {
 		{"no base64", topic, "###", 604, "recall handle is invalid"},
 		{"other version", topic, handle("v2", topic, "broker-a", future, "k"), 604, "recall handle is invalid"},
 		{"a part lacks", topic, handle("v1", topic, "broker-a", future), 604, "recall handle is invalid"},
+		{"an empty part", topic, handle("v1", topic, "broker-a", future, ""), 604, "recall handle is invalid"},
+		{"nothing", topic, "", 604, "recall handle is invalid"},
 		{"other topic", topic, handle("v1", "T", "broker-a", future, "k"), 604, "recall failed, topic not match"},
 		{"other broker", topic, handle("v1", topic, "broker-b", future, "k"), 604, "recall failed, broker service not available"},
 		{"past", topic, handle("v1", topic, "broker-a", "1700000000000", "k"), 604, "recall failed, timestamp invalid"},
@@ -96,6 +98,9 @@ func refusals(s *session, topic string) {
 		{"unknown message", topic, handle("v1", topic, "broker-a", future, "k", "more"), 0, "not set any response code"},
 	} {
 		a := s.ask(wire.Request(370, "producerGroup", "PG", "topic", c.topic, "recallHandle", c.handle))
+		if c.handle == "" {
+			a = s.ask(wire.Request(370, "producerGroup", "PG", "topic", c.topic))
+		}
 		if a.Code != c.code || a.Remark != c.remark || a.Ext["MSG_REGION"] != "DefaultRegion" || c.code == 0 && a.Ext["msgId"] != "k" {
 			s.Errorf("%s: answered %d %q %v", c.what, a.Code, a.Remark, a.Ext)
 		}

@@ -4,12 +4,12 @@ package header
 type PopMessageRequest struct {
 	ConsumerGroup string `rmq:",required"`
 	Topic         string `rmq:",required"`
-	QueueId       int32  `rmq:",required"` // -1: any queue of the topic
-	MaxMsgNums    int32  `rmq:",required"` // at most 32
-	InvisibleTime int64  `rmq:",required"` // ms until an unacknowledged message comes again
-	PollTime      int64  `rmq:",required"` // ms that the request may be held; 0: not at all
+	QueueId       int32  // -1: any queue of the topic
+	MaxMsgNums    int32  // at most 32
+	InvisibleTime int64  // ms until an unacknowledged message comes again
+	PollTime      int64  // ms that the request may be held; 0: not at all
 	BornTime      int64  // ms since 1970 at the client; 0: the broker's own time
-	InitMode      int32  `rmq:",required"` // where a new group begins: 0 at the first message, 1 at the last
+	InitMode      int32  // where a new group begins: 0 at the first message, 1 at the last
 	ExpType       string // as expressionType of a pull
 	Exp           string // as subscription of a pull
 	Order         bool   // in the order of the queue, the next batch only when this one is acknowledged
@@ -61,8 +61,8 @@ type ChangeInvisibleTimeResponse struct {
 type NotificationRequest struct {
 	ConsumerGroup string `rmq:",required"`
 	Topic         string `rmq:",required"`
-	QueueId       int32  `rmq:",required"` // -1: any queue of the topic
-	PollTime      int64  `rmq:",required"` // ms that the request may be held
+	QueueId       int32  // -1: any queue of the topic
+	PollTime      int64  // ms that the request may be held
 	BornTime      int64  // ms since 1970 at the client; 0: the broker's own time
 	Order         bool
 	AttemptId     string
@@ -79,7 +79,7 @@ type NotificationResponse struct {
 type PollingInfoRequest struct {
 	ConsumerGroup string `rmq:",required"`
 	Topic         string `rmq:",required"`
-	QueueId       int32  `rmq:",required"`
+	QueueId       int32
 	BrokerName    string `rmq:"bname"` // not used by the server
 }
 
@@ -92,7 +92,7 @@ type PollingInfoResponse struct {
 type PeekMessageRequest struct {
 	ConsumerGroup string `rmq:",required"`
 	Topic         string `rmq:",required"`
-	QueueId       int32  `rmq:",required"` // -1: any queue of the topic
-	MaxMsgNums    int32  `rmq:",required"`
+	QueueId       int32  // -1: any queue of the topic
+	MaxMsgNums    int32
 	BrokerName    string `rmq:"bname"` // not used by the server
 }

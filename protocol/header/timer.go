@@ -4,8 +4,8 @@ package header
 type RecallMessageRequest struct {
 	ProducerGroup string
 	Topic         string `rmq:",required"`
-	RecallHandle  string `rmq:",required"` // see message.RecallHandle
-	BrokerName    string `rmq:"bname"`     // not used by the server
+	RecallHandle  string // see message.RecallHandle
+	BrokerName    string `rmq:"bname"` // not used by the server
 }
 
 // RecallMessageResponse is the header of answers to RECALL_MESSAGE.

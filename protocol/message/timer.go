@@ -55,7 +55,7 @@ func ParseRecallHandle(text string) (RecallHandle, bool) {
 	if err != nil || strings.ContainsAny(text, "\r\n") {
 		return RecallHandle{}, false
 	}
-	parts := strings.Split(string(raw), " ")
+	parts := strings.Split(strings.TrimRight(string(raw), " "), " ") // as String#split of Java: what is empty at the end does not count
 	if len(parts) < 5 || parts[0] != recallVersion {
 		return RecallHandle{}, false
 	}

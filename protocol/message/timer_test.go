@@ -50,7 +50,7 @@ func TestRecallHandle(t *testing.T) {
 			t.Errorf("%q: %v %v", good, got, ok)
 		}
 	}
-	for _, bad := range []string{"", "%", "djEg+", base64.URLEncoding.EncodeToString([]byte("v2 T b 17 k")), base64.URLEncoding.EncodeToString([]byte("v1 T b 17"))} {
+	for _, bad := range []string{"", "%", "djEg+", base64.URLEncoding.EncodeToString([]byte("v2 T b 17 k")), base64.URLEncoding.EncodeToString([]byte("v1 T b 17")), base64.URLEncoding.EncodeToString([]byte("v1 T b 17 "))} {
 		if _, ok := ParseRecallHandle(bad); ok {
 			t.Errorf("%q is read", bad)
 		}
