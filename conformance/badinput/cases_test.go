@@ -71,7 +71,7 @@ var bodies = map[int][]byte{
 	103:    []byte(`{"topicConfigSerializeWrapper":{"dataVersion":{"counter":1,"timestamp":1},"topicConfigTable":{}},"filterServerList":[]}`),
 	200:    []byte(`{"groupName":"BadInputGroup","retryQueueNums":1,"retryMaxTimes":16}`),
 	400:    []byte(`{"topic":"BadInput","consumerGroup":"BadInputGroup","clientId":"BadInputClient","strategyName":"AVG","messageModel":"CLUSTERING"}`),
-	401:    []byte(`{"topic":"BadInput","consumerGroup":"BadInputGroup","mode":"POP","popShareQueueNum":0}`),
+	401:    []byte(`{"topic":"BadInput","consumerGroup":"BadInputPop","mode":"POP","popShareQueueNum":0}`),
 	200151: []byte(`{"brokerName":"broker-a","acks":[{"c":"BadInputGroup","t":"BadInput","r":"0","so":0,"q":0,"rq":0,"pt":1,"it":60000,"b":"AQ=="}]}`),
 	318:    []byte("clusterTest=false\n"),
 	322:    []byte(`{"counter":1,"timestamp":1}`),
