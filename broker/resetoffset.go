@@ -81,7 +81,11 @@ func (b *Broker) resetOffset(c *remoting.Call, req *header.ResetOffsetRequest) (
 func (b *Broker) resetPopped(c *remoting.Call, req *header.ResetOffsetRequest, t *topics.Config) (*protocol.Command, error) {
 	table := make(map[body.MessageQueue]int64, t.ReadQueueNums)
 	for queueId := range t.ReadQueueNums {
-		q := b.path.pop.checkpoints.Queue(pop.Key{Topic: t.TopicName, Group: req.Group, QueueId: queueId})
+		k := pop.Key{Topic: t.TopicName, Group: req.Group, QueueId: queueId}
+		if !b.path.pop.checkpoints.Room(k) {
+			return nil, protocol.Errorf(protocol.SystemError, "the broker keeps no more queues that are popped")
+		}
+		q := b.path.pop.checkpoints.Queue(k)
 		q.Lock()
 		to := b.resetTarget(req.Topic, queueId, req.Timestamp)
 		at, ok := b.offsets.Query(req.Group, req.Topic, queueId)
