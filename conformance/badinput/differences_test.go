@@ -63,7 +63,7 @@ func binaryLost(c badCase) bool { return c.code > 1<<15 && strings.HasSuffix(c.n
 var laterChanges = regexp.MustCompile(`rmq_sys_ROCKETD_POP_LOG|%RETRY%BadInput\w*_BadInput|%DLQ%BadInputPop|offset BadInput@BadInput`)
 
 // findDifference returns the index of the difference that a case's answer is.
-func findDifference(c badCase, got, official answer) (int, bool) {
+func findDifference(differences []difference, c badCase, got, official answer) (int, bool) {
 	server := c.server
 	if server == "fast" { // the same handlers
 		server = "broker"
