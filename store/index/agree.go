@@ -1,6 +1,13 @@
 package index
 
-import "rocketd/store/vfs"
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"rocketd/store/vfs"
+)
 
 // Mend looks, after a clean stop, at what is cheap to see of each file: whether its header agrees with its first and its last
 // entry and with the file before it. One that does not is set right from its entries, as Recover does, and the files
@@ -62,7 +69,53 @@ func (x *Index) agrees(i int, end int64) (bool, error) {
 		return first == entry{} && h.endPhyOffset < max(end, 1), nil
 	}
 	last, err := x.readEntry(f, h.count-1)
-	return first.phyOffset == h.beginPhyOffset && last.phyOffset == h.endPhyOffset && first.hash >= 0 && last.hash >= 0 && h.endPhyOffset < end, err
+	if err != nil || first.phyOffset != h.beginPhyOffset || last.phyOffset != h.endPhyOffset || h.endPhyOffset >= end {
+		return false, err
+	}
+	return x.sample(f)
+}
+
+const (
+	sampleBlocks  = 64
+	sampleEntries = 4 << 10 / entrySize
+)
+
+// sample tells whether some pages of entries, spread over the whole file (of a small one all), and the slots of some of them are as
+// they must be: offsets rise between those of the header, each entry names an earlier one of its slot as its previous, and
+// its slot names it or a later one.
+func (x *Index) sample(f *file) (bool, error) {
+	in, err := x.fs.OpenRead(f.path)
+	if err != nil {
+		return false, fmt.Errorf("index: %w", err)
+	}
+	defer in.Close()
+	h := &f.header
+	buf := make([]byte, sampleEntries*entrySize)
+	at, stride := h.beginPhyOffset, max(sampleEntries, h.count/sampleBlocks)
+	for k := int32(1); k < h.count; k += stride {
+		b := buf[:entrySize*min(sampleEntries, h.count-k)]
+		if err := readFull(in, b, x.entryAt(k)); err != nil {
+			return false, fmt.Errorf("index: reading %s: %w", f.path, err)
+		}
+		for i := int32(0); len(b) > 0; i, b = i+1, b[entrySize:] {
+			e := decodeEntry(b)
+			if e.hash < 0 || e.seconds < 0 || e.phyOffset < at || e.phyOffset > h.endPhyOffset || e.previous < 0 || e.previous >= k+i {
+				return false, nil
+			}
+			at = e.phyOffset
+			if i != 0 && len(b) > entrySize { // slots of the first and the last
+				continue
+			}
+			var slot [slotSize]byte
+			if err := readFull(in, slot[:], headerSize+int64(e.hash%x.slotNum)*slotSize); err != nil {
+				return false, fmt.Errorf("index: reading %s: %w", f.path, err)
+			}
+			if newest := int32(binary.BigEndian.Uint32(slot[:])); newest < k+i || newest >= h.count {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
 }
 
 // cutAt ends the index in file i, which has lost entries, and returns the offset from which on the log must be indexed again.
@@ -93,6 +146,39 @@ func (x *Index) mendBegin(in vfs.File, f *file, timeOf func(int64) int64) error 
 	f.header.beginPhyOffset = first.phyOffset
 	if t := timeOf(first.phyOffset); t != 0 {
 		f.header.beginTimestamp = t
+	}
+	return nil
+}
+
+// noteBroken notes, with a line in the log, that a query has come upon an entry of a file that can't be right.
+func (x *Index) noteBroken(s *snapshot, k int32) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, f := range x.files {
+		if f.path == s.path && !f.broken {
+			f.broken = true
+			x.log.Error("AN INDEX FILE IS DAMAGED: keys in it may not be found; it is made again at the next start after a stop", "file", f.path, "entry", k)
+		}
+	}
+}
+
+// removeBroken removes the files that queries have found to be damaged. The index is being closed.
+func (x *Index) removeBroken() error {
+	removed := false
+	for _, f := range x.files {
+		if !f.broken {
+			continue
+		}
+		if err := x.fs.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("index: %w", err)
+		}
+		removed = true
+	}
+	if !removed {
+		return nil
+	}
+	if err := x.fs.SyncDir(x.dir); err != nil {
+		return fmt.Errorf("index: syncing %s: %w", x.dir, err)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ type file struct {
 	path   string
 	header header
 	writer *writer // nil: not written since it was opened or finished
+	broken bool    // a query has found entries that can't be right
 }
 
 // writer is what is in memory of a file that is being written.

@@ -172,7 +172,8 @@ func (x *Index) dropLast() error {
 	return nil
 }
 
-// Close writes and syncs everything and closes the files. It returns what Flush does.
+// Close writes and syncs everything and closes the files. It returns what Flush does. Files that queries have found to be damaged are
+// removed: the next start makes them again.
 func (x *Index) Close() (timestamp int64, err error) {
 	timestamp, err = x.Flush(true)
 	x.mu.Lock()
@@ -182,6 +183,9 @@ func (x *Index) Close() (timestamp int64, err error) {
 			f.writer.file.Close()
 			f.writer = nil
 		}
+	}
+	if err == nil {
+		err = x.removeBroken()
 	}
 	return timestamp, err
 }

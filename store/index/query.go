@@ -129,7 +129,8 @@ func (x *Index) walk(s snapshot, found []int64, hash int32, max int, begin, end 
 				return found, err
 			}
 		}
-		if e.seconds < 0 {
+		if e.hash%x.slotNum != hash%x.slotNum || e.seconds < 0 || e.previous >= k || e.phyOffset < s.header.beginPhyOffset || e.phyOffset > s.header.endPhyOffset {
+			x.noteBroken(&s, k)
 			break
 		}
 		at := s.header.beginTimestamp + int64(e.seconds)*1000
