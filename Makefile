@@ -10,7 +10,7 @@ FUZZTIME ?= 60s
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install check unit test java conformance oracle race fuzz bench bench-quick gobench fmt tidy clean vulnerabilities reproducible
+.PHONY: help run build install check unit test java conformance race-conformance oracle race fuzz bench bench-quick gobench fmt tidy clean vulnerabilities reproducible
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ java: ## make sure that a JDK and Maven are there
 
 conformance: java ## stock clients, mqadmin and recordings against rocketd
 	./conformance/run rocketd
+
+race-conformance: java ## the same with rocketd built for the race detector; PKG=./conformance/tls: those cases alone
+	./conformance/race $(PKG)
 
 oracle: java ## the same cases against the official server, to prove the cases
 	./conformance/run official

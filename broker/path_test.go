@@ -46,9 +46,8 @@ func startPathBroker(tb testing.TB, tweak func(*Config)) *pathBroker {
 	return startPathBrokerOn(tb, vfs.NewMem(time.Now), tweak)
 }
 
-// startPathBrokerOn does so on a store in memory that may have been used before; nil: on the operating system's files.
-func startPathBrokerOn(tb testing.TB, fs vfs.FS, tweak func(*Config)) *pathBroker {
-	tb.Helper()
+// pathConfig is the configuration of such a broker.
+func pathConfig(tweak func(*Config)) Config {
 	cfg := DefaultConfig("/store")
 	cfg.ListenPort, cfg.BindAddress = 0, "127.0.0.1"
 	cfg.BrokerIP1, cfg.BrokerName, cfg.BrokerClusterName = "127.0.0.1", "broker-a", "DefaultCluster"
@@ -57,6 +56,13 @@ func startPathBrokerOn(tb testing.TB, fs vfs.FS, tweak func(*Config)) *pathBroke
 	if tweak != nil {
 		tweak(&cfg)
 	}
+	return cfg
+}
+
+// startPathBrokerOn does so on a store in memory that may have been used before; nil: on the operating system's files.
+func startPathBrokerOn(tb testing.TB, fs vfs.FS, tweak func(*Config)) *pathBroker {
+	tb.Helper()
+	cfg := pathConfig(tweak)
 	o := Options{Log: remotingtest.Log(tb)}
 	if fs != nil {
 		o.FS, o.Files = fs, vfs.Files{FS: fs}

@@ -166,6 +166,13 @@ func FuzzDecodeHeader(f *testing.F) {
 	f.Add(byte(0), []byte(header105JSON))
 	f.Add(byte(0), []byte(`{"code":1,"extFields":{"a":1,"b":true,"c":null,"d":"\u0001\ud83d\ude00"}}`))
 	f.Add(byte(1), unhex(f, frame105Binary)[8:])
+	for _, g := range goldenHeaders(f) {
+		form := JSON
+		if g.Type != "JSON" {
+			form = Binary
+		}
+		f.Add(byte(form), []byte(g.Header))
+	}
 	f.Fuzz(func(t *testing.T, form byte, header []byte) {
 		var c Command
 		if DecodeHeader(SerializeType(form&1), string(header), &c) != nil {

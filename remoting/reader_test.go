@@ -2,7 +2,11 @@ package remoting
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -312,6 +316,38 @@ func TestRunBounds(t *testing.T) {
 	}
 }
 
+// recordedFrames are frames without bodies, with the headers that official software sent, ten in a stream.
+func recordedFrames(tb testing.TB) (streams [][]byte) {
+	tb.Helper()
+	data, err := os.ReadFile("../protocol/testdata/headers.jsonl")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	n := 0
+	for line := range bytes.Lines(data) {
+		var g struct{ Header, HeaderBase64 string }
+		if err := json.Unmarshal(line, &g); err != nil {
+			tb.Fatal(err)
+		}
+		form, header := protocol.JSON, []byte(g.Header)
+		if g.HeaderBase64 != "" {
+			form = protocol.Binary
+			if header, err = base64.StdEncoding.DecodeString(g.HeaderBase64); err != nil {
+				tb.Fatal(err)
+			}
+		}
+		if n%10 == 0 {
+			streams = append(streams, nil)
+		}
+		n++
+		s := &streams[len(streams)-1]
+		*s = binary.BigEndian.AppendUint32(*s, uint32(4+len(header)))
+		*s = binary.BigEndian.AppendUint32(*s, uint32(form)<<24|uint32(len(header)))
+		*s = append(*s, header...)
+	}
+	return streams
+}
+
 // FuzzServe sends any bytes in pieces: no panic, no endless loop, and the same answers whatever the
 // pieces are.
 func FuzzServe(f *testing.F) {
@@ -319,6 +355,9 @@ func FuzzServe(f *testing.F) {
 		b, _ := stream(form)
 		f.Add(b, uint8(7))
 		f.Add(b[:len(b)-3], uint8(100))
+	}
+	for _, b := range recordedFrames(f) {
+		f.Add(b, uint8(50))
 	}
 	f.Add([]byte("\x00\x00\x00\x06\x00\x00\x00\x02{}"), uint8(1))
 	f.Add([]byte("\x16\x03\x01"), uint8(1))

@@ -55,7 +55,7 @@ type sample struct {
 	pretty     bool
 }
 
-func samples(t *testing.T, file string) []sample {
+func samples(t testing.TB, file string) []sample {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
