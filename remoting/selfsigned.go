@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"time"
@@ -92,4 +93,21 @@ func Certificates(text []byte) (certificates []byte) {
 			certificates = append(certificates, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
 		}
 	}
+}
+
+// soonOverDays is how long before its end a certificate is warned of.
+const soonOverDays = 30
+
+// soonOver says of a certificate that ends soon, has ended, or has not begun, which one and when; "" = all are good.
+func soonOver(certificates []tls.Certificate, now time.Time) string {
+	for _, c := range certificates {
+		switch leaf := c.Leaf; {
+		case leaf == nil:
+		case now.Before(leaf.NotBefore):
+			return fmt.Sprintf("%s, valid from %s", leaf.Subject.CommonName, leaf.NotBefore.Format(time.RFC3339))
+		case now.AddDate(0, 0, soonOverDays).After(leaf.NotAfter):
+			return fmt.Sprintf("%s, valid until %s", leaf.Subject.CommonName, leaf.NotAfter.Format(time.RFC3339))
+		}
+	}
+	return ""
 }

@@ -73,6 +73,9 @@ func (t *TLS) Reload() error {
 		server, err := t.serverConfig(cfg)
 		if err == nil {
 			t.server.Store(server)
+			if text := soonOver(server.Certificates, time.Now()); text != "" && !testMode(cfg) {
+				t.log.Warn("THE CERTIFICATE IS NOT GOOD FOR LONG: clients that check it will not connect; renew tls.server.certPath", "certificate", text)
+			}
 		} else {
 			all = append(all, err)
 		}

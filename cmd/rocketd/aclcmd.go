@@ -11,6 +11,7 @@ import (
 	"rocketd/broker"
 	"rocketd/protocol"
 	"rocketd/remoting/acl"
+	"rocketd/remoting/acl/admin"
 )
 
 // exitDenied is the exit code of `rocketd admin acl check` when the answer is no.
@@ -32,7 +33,7 @@ func (p *process) admin() *cli.Command {
 			&cli.StringFlag{Name: "topic", Aliases: []string{"t"}, Usage: "`TOPIC` that is sent to or subscribed"},
 			&cli.StringFlag{Name: "group", Aliases: []string{"g"}, Usage: "consumer `GROUP` (SUB)"},
 			&cli.StringFlag{Name: "address", Aliases: []string{"a"}, Usage: "`IP` that the request comes from; without it no white list of addresses matches"},
-			&cli.IntFlag{Name: "code", Usage: "request `CODE`, for those that need an administrator"},
+			&cli.IntFlag{Name: "code", Usage: "request `CODE`, for those that need an administrator, or an address in adminAllowedNetworks of -c"},
 		},
 		Action: p.checkACL,
 	}
@@ -65,15 +66,28 @@ func (p *process) checkACL(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	folder, err := aclFolder(c)
+	folder, networks, err := aclFolder(c)
 	if err != nil {
 		return err
+	}
+	code := protocol.RequestCode(c.Int("code"))
+	if admin.KindOf(code) == admin.Change && from.IsValid() {
+		in, err := admin.Has(networks, from)
+		if err != nil {
+			return &exit{exitUnreadable, err}
+		}
+		if !in {
+			if _, err := fmt.Fprintf(p.stdout, "denied: %v is refused from %v: adminAllowedNetworks (%s) does not have this address\n", code, from, networks); err != nil {
+				return err
+			}
+			return &exit{code: exitDenied}
+		}
 	}
 	rules, err := acl.Load(folder)
 	if err != nil {
 		return &exit{exitUnreadable, fmt.Errorf("ACL file: %w", err)}
 	}
-	d := rules.Ask(c.String("access-key"), from, protocol.RequestCode(c.Int("code")), wanted)
+	d := rules.Ask(c.String("access-key"), from, code, wanted)
 	word := "denied"
 	if d.Allowed() {
 		word = "allowed"
@@ -110,24 +124,24 @@ func aclQuestion(c *cli.Context) (wanted []acl.Resource, from netip.Addr, err er
 	return wanted, from, nil
 }
 
-// aclFolder is where the broker of the flags has its ACL files.
-func aclFolder(c *cli.Context) (acl.Folder, error) {
+// aclFolder is where the broker of the flags has its ACL files, and its adminAllowedNetworks.
+func aclFolder(c *cli.Context) (folder acl.Folder, networks string, err error) {
 	cfg, err := defaultConfig(c.String("configFile"), func(cfg *broker.Config) error {
 		cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
 		return environmentOptions().bind(cfg)
 	})
 	if err != nil {
-		return acl.Folder{}, err
+		return folder, "", err
 	}
 	if c.IsSet("home") {
 		cfg.RocketmqHome = c.String("home")
 	}
 	if cfg.RocketmqHome == "" {
-		return acl.Folder{}, &usageError{"--home (or rocketmqHome in the file of -c, or ROCKETMQ_HOME) must say where conf/plain_acl.yml lies"}
+		return folder, "", &usageError{"--home (or rocketmqHome in the file of -c, or ROCKETMQ_HOME) must say where conf/plain_acl.yml lies"}
 	}
-	folder := cfg.AclFolder()
+	folder = cfg.AclFolder()
 	if _, err := os.Stat(folder.Home); err != nil {
-		return folder, &exit{exitUnreadable, err}
+		return folder, "", &exit{exitUnreadable, err}
 	}
-	return folder, nil
+	return folder, cfg.AdminAllowedNetworks, nil
 }

@@ -39,6 +39,17 @@ func TestAdminACLCheck(t *testing.T) {
 			t.Errorf("%s: code %d, %q, %q", args, code, out, errs)
 		}
 	}
+	file := conf(t, "adminAllowedNetworks=10.1.0.0/16\n")
+	for args, want := range map[string]string{
+		"-a 10.2.0.1 --code 25 -k consumer": "denied: UPDATE_BROKER_CONFIG is refused from 10.2.0.1: adminAllowedNetworks (10.1.0.0/16) does not have this address\n",
+		"-a 10.1.0.1 --code 25":             "allowed: the address is in the global white list (10.1.*.*): nothing else is looked at\n",
+		"-a 10.2.0.1 --code 11 -k consumer": "allowed: the request needs no more than an account (" + path + ":4)\n",
+	} {
+		code, out, errs := invoke(append([]string{"rocketd", "admin", "acl", "check", "--home", home, "-c", file}, strings.Fields(args)...)...)
+		if out != want || errs != "" || (code == 0) != strings.HasPrefix(want, "allowed") {
+			t.Errorf("%s: code %d, %q, %q", args, code, out, errs)
+		}
+	}
 	write("accounts:\n- accessKey: consumer\n  secretKey: \"mySecretKey\n")
 	code, out, errs := invoke("rocketd", "admin", "acl", "check", "--home", home, "-k", "consumer", "-t", "T")
 	if code != 2 || out != "" || !strings.Contains(errs, path+":") || strings.Contains(errs, "mySecretKey") {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"rocketd/protocol"
 	"rocketd/remoting/remotingtest"
 )
 
@@ -166,6 +167,14 @@ func TestReload(t *testing.T) {
 	write("brokerName=broker-a\nfileReservedTme=4\nmaxMessageSize=4321\n") // a slip is told of as at the start
 	c.signal(syscall.SIGHUP)
 	says("key=fileReservedTme perhaps=fileReservedTime")
+	write("brokerName=broker-a\nmaxMessageSize=4321\nadminAllowedNetworks=10.0.0.0/8\n") // it bounds both servers
+	c.signal(syscall.SIGHUP)
+	for port, code := range map[int]protocol.RequestCode{ns: protocol.UpdateNamesrvConfig, port: protocol.UpdateBrokerConfig} {
+		peer := remotingtest.Dial(t, fmt.Sprintf("127.0.0.1:%d", port))
+		remotingtest.Eventually(t, code.String()+" is refused", func() bool {
+			return peer.Ask(protocol.NewRequest(code, nil, []byte("noSuchKey=1\n"))).Code == int32(protocol.NoPermission)
+		})
+	}
 	write("brokerName=broker-a\n\nmaxMessageSize=large\n")
 	c.signal(syscall.SIGHUP)
 	says("not taken", "line 3: maxMessageSize=large")

@@ -34,6 +34,15 @@ func parseNetworks(list string) (all networks, err error) {
 	return all, nil
 }
 
+// Has tells whether a value of adminAllowedNetworks has an address.
+func Has(list string, addr netip.Addr) (bool, error) {
+	n, err := parseNetworks(list)
+	if err != nil {
+		return false, &keyError{"adminAllowedNetworks", err}
+	}
+	return n.has(addr), nil
+}
+
 // has tells whether an address may administrate.
 func (n networks) has(addr netip.Addr) bool {
 	if len(n) == 0 {
