@@ -213,7 +213,7 @@ func TestSecureProfileOwnFiles(t *testing.T) {
 	}
 }
 
-// TestSecureProfileRefusals: a configuration that takes away what the profile is for is no start.
+// TestSecureProfileRefusals: a configuration that takes away what the profile is for is no start, which -p tells too.
 func TestSecureProfileRefusals(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
@@ -226,13 +226,13 @@ func TestSecureProfileRefusals(t *testing.T) {
 		"adminAllowedNetworks=10.1.2/8": "adminAllowedNetworks: 10.1.2/8",
 	} {
 		file := conf(t, text+"\nstorePathRootDir="+dir+"/store\nrocketmqHome="+dir+"/home\n")
-		code, _, errs := invoke("rocketd", "broker", "--profile", "secure", "-c", file)
+		code, _, errs := invoke("rocketd", "broker", "--profile", "secure", "-c", file, "-p")
 		if code != exitError || !strings.Contains(errs, want) {
 			t.Errorf("%s: code %d, %s", text, code, errs)
 		}
 	}
 	for text, want := range map[string]string{"adminAccountsOnly=false": "adminAccountsOnly=false", "tls.server.mode=disabled": "tls.server.mode=disabled"} {
-		code, _, errs := invoke("rocketd", "namesrv", "--profile", "secure", "-c", conf(t, text+"\nkvConfigPath="+dir+"/kv.json\nrocketmqHome="+dir+"/home\n"))
+		code, _, errs := invoke("rocketd", "namesrv", "--profile", "secure", "-c", conf(t, text+"\nkvConfigPath="+dir+"/kv.json\nrocketmqHome="+dir+"/home\n"), "-p")
 		if code != exitError || !strings.Contains(errs, want) {
 			t.Errorf("%s: code %d, %s", text, code, errs)
 		}
