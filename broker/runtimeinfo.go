@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"rocketd/broker/topics"
 	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
@@ -77,8 +78,28 @@ func (b *Broker) runtimeInfo(c *remoting.Call, _ *header.Empty) (*protocol.Comma
 	number("remainTransientStoreBufferNumbs", math.MaxInt32)
 	table["remainHowManyDataToFlush"] = byteCount(float64(b.store.Unflushed()))
 	b.diskInfo(cfg, table)
+	b.timerInfo(number, table)
 	b.delayStats(func(key, value string) { table[key] = value })
 	return withBody(c.Success(nil), &body.KVTable{Table: table})
+}
+
+// timerInfo tells of messages with a time of their own, by the keys of 5.3.3: how many wait, how many seconds the delivery is late,
+// how many entries of the queue have not been looked at, and the rates of both (there over a moment, here over 10 s). 4.9.8 has
+// no such keys; so there are none before the first such message.
+func (b *Broker) timerInfo(number func(key string, v int64), table map[string]string) {
+	t := b.path.timer.Load()
+	if t == nil || b.store.MaxOffset(topics.Timer, 0) == 0 {
+		return
+	}
+	s, late := t.Standing(), int64(0)
+	if s.NextDue > 0 {
+		late = max(0, b.clock().UnixMilli()-s.NextDue) / 1000
+	}
+	number("timerReadBehind", late)
+	number("timerOffsetBehind", s.Unread)
+	number("timerCongestNum", s.Waiting)
+	table["timerEnqueueTps"] = b.stats.recentTps(func(x sample) int64 { return x.timerIn })
+	table["timerDequeueTps"] = b.stats.recentTps(func(x sample) int64 { return x.timerOut })
 }
 
 // oldestTime is the store time (ms) of the oldest message in the log, -1 when there is none.

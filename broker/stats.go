@@ -42,6 +42,7 @@ const sampleSlots = 601
 type sample struct {
 	at                            time.Time
 	put, found, miss, transferred int64
+	timerIn, timerOut             int64 // of timer messages: entered, delivered
 }
 
 // put counts requests that stored messages, how many bytes these take and how long storing them took.
@@ -72,11 +73,11 @@ func raise(max *atomic.Int64, v int64) {
 	}
 }
 
-// tick takes a sample and, after midnight, the morning's counts; once a minute those of the put latency begin anew.
-func (s *totals) tick(now time.Time) {
+// tick takes a sample, with the counts of timer messages, and, after midnight, the morning's counts; once a minute those of the put latency begin anew.
+func (s *totals) tick(now time.Time, timerIn, timerOut int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.ring[s.mu.n%sampleSlots] = sample{now, s.putTimes.Load(), s.getFound.Load(), s.getMiss.Load(), s.transferred.Load()}
+	s.mu.ring[s.mu.n%sampleSlots] = sample{now, s.putTimes.Load(), s.getFound.Load(), s.getMiss.Load(), s.transferred.Load(), timerIn, timerOut}
 	s.mu.n++
 	if d := now.YearDay(); d != s.mu.day {
 		if s.mu.day != 0 {
@@ -140,6 +141,17 @@ func (s *totals) totalTps() string {
 		text = compat.AppendDouble(text, rate)
 	}
 	return string(text)
+}
+
+// recentTps is a rate over the last 10 s, 0.0 before there are samples enough.
+func (s *totals) recentTps(of func(sample) int64) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rate := 0.0
+	if s.mu.n > tpsPeriods[0] {
+		rate = s.rateLocked(of, tpsPeriods[0])
+	}
+	return string(compat.AppendDouble(nil, rate))
 }
 
 // tpsPeriods are the periods of the rates, in seconds.

@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"rocketd/broker/topics"
+	"rocketd/compat"
 	"rocketd/protocol"
+	"rocketd/protocol/body"
 	"rocketd/protocol/header"
 	"rocketd/protocol/message"
+	"rocketd/remoting/remotingtest"
 )
 
 // TestTimerDue: which property counts, and what is refused (HookUtils of 5.3.3).
@@ -119,6 +122,32 @@ func TestTimer(t *testing.T) {
 	c, _ := b.topics.Lookup(topics.Timer)
 	if c == nil || c.Perm != 0 {
 		t.Errorf("the topic is %+v", c)
+	}
+}
+
+// TestTimerRuntimeInfo: the keys of 5.3.3 are there from the first timer message on.
+func TestTimerRuntimeInfo(t *testing.T) {
+	b := startPathBroker(t, nil)
+	info := func() map[string]string {
+		var kv body.KVTable
+		if err := compat.Unmarshal(b.ask(protocol.GetBrokerRuntimeInfo, nil, nil).Body, &kv); err != nil {
+			t.Fatal(err)
+		}
+		return kv.Table
+	}
+	for key := range info() {
+		if strings.HasPrefix(key, "timer") {
+			t.Errorf("%s before any message has a time", key)
+		}
+	}
+	for i := range 3 {
+		b.send("T", 0, fmt.Sprintf("UNIQ_KEY=%d|TIMER_DELAY_SEC=3600", i), "far")
+	}
+	remotingtest.Eventually(t, "three messages wait", func() bool { return info()["timerCongestNum"] == "3" })
+	for key, want := range map[string]string{"timerReadBehind": "0", "timerOffsetBehind": "0", "timerEnqueueTps": "0.0", "timerDequeueTps": "0.0"} {
+		if got := info()[key]; got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
 	}
 }
 

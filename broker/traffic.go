@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"rocketd/broker/stats"
+	"rocketd/broker/timer"
 	"rocketd/broker/topics"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
@@ -19,7 +20,11 @@ import (
 // sample takes what the statistics sample by the clock. Called by housekeeping, once a second.
 func (b *Broker) sample() {
 	now := b.clock()
-	b.stats.tick(now)
+	var timers timer.Standing
+	if t := b.path.timer.Load(); t != nil {
+		timers = t.Standing()
+	}
+	b.stats.tick(now, timers.Entered, timers.Delivered)
 	b.traffic.Sample(now)
 }
 

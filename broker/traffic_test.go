@@ -125,10 +125,10 @@ func TestTotals(t *testing.T) {
 		for range seconds {
 			work()
 			now = now.Add(time.Second)
-			s.tick(now)
+			s.tick(now, 0, 0)
 		}
 	}
-	s.tick(now)
+	s.tick(now, 0, 0)
 	put := func(x sample) int64 { return x.put }
 	if got := s.tps(put); got != "  " {
 		t.Errorf("at the start %q", got)
@@ -159,7 +159,7 @@ func TestTotals(t *testing.T) {
 		t.Errorf("mornings %d %d %d %d, want 0 %d 0 200", yesterday, today, gotYesterday, gotToday, want)
 	}
 	now = now.Add(24 * time.Hour)
-	s.tick(now)
+	s.tick(now, 0, 0)
 	if y, n, _, _ := s.mornings(); y != today || n != 630 {
 		t.Errorf("a day later %d %d, want %d 630", y, n, today)
 	}

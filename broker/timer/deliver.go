@@ -159,9 +159,13 @@ func (t *Timer) store(run []*delivery) bool {
 			t.retry("timer message can't be delivered", v.put.Err)
 			t.pending.add(v.key)
 			continue
-		case t.o.Delivered != nil:
-			t.o.Delivered(&v.put)
+		default:
+			t.standing.delivered.Add(1)
+			if t.o.Delivered != nil {
+				t.o.Delivered(&v.put)
+			}
 		}
+		t.total--
 		if !v.held || !t.late[v.key.offset()] { // else a restart must read it again as long as it counts
 			t.places.done(v.key)
 		}

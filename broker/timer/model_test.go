@@ -24,6 +24,7 @@ type model struct {
 	out    map[string]bool // recalled before it was due
 	killed bool
 	seen   int
+	asked  int // recalls
 }
 
 func (m *model) open() {
@@ -40,10 +41,28 @@ func (m *model) turns() {
 	for range 1000 {
 		if m.timer.turn() != again {
 			m.look()
+			m.standing()
 			return
 		}
 	}
 	m.t.Fatal("it never rests")
+}
+
+// standing checks the number of messages that are said to wait, by what has to be delivered still. Recalls that wait are in it.
+func (m *model) standing() {
+	got, n := m.timer.Standing(), m.counts()
+	least := 0
+	for name := range m.sent {
+		if n[name] == 0 && !m.out[name] {
+			least++
+		}
+	}
+	if got.Waiting+got.Unread < int64(least) || got.Waiting < 0 || got.Waiting+got.Unread > int64(least+len(m.out)+m.asked) && !m.killed {
+		m.t.Fatalf("%+v, %d messages wait, %d were recalled", got, least, len(m.out))
+	}
+	if least == 0 && len(m.out) == 0 && got.NextDue != 0 && !m.killed {
+		m.t.Fatalf("%+v, nothing waits", got)
+	}
 }
 
 // look checks what was delivered since the last look.
@@ -89,6 +108,7 @@ func TestModel(t *testing.T) {
 				if due, ok := m.sent[name]; ok && due.After(m.now) && m.counts()[name] == 0 {
 					m.s.recall(due, name)
 					m.out[name] = true
+					m.asked++
 				}
 			},
 			"pass": func(t *rapid.T) {

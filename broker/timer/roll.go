@@ -50,6 +50,9 @@ func (t *Timer) roll() (more bool, err error) {
 				t.run1 = true
 				return false, p.Err
 			}
+			if !t.looked(t.batch[i].key) { // its copy is counted when it is read
+				t.total--
+			}
 		}
 		t.run1, t.failed = false, 0
 	}
@@ -87,6 +90,22 @@ func (t *Timer) rollEntry(offset int64, e store.Entry, i int) (size int, err err
 	v.put = store.Put{Message: &v.msg, Copy: true}
 	t.puts = append(t.puts, &v.put)
 	return int(e.Size), nil
+}
+
+// looked tells whether an entry is a recall that has had its turn, and waits only so that a restart reads it again.
+func (t *Timer) looked(k key) bool {
+	if !k.recall() {
+		return false
+	}
+	if !t.front.less(k) && !t.late[k.offset()] {
+		return true
+	}
+	for _, held := range t.recalls {
+		if held == k {
+			return true
+		}
+	}
+	return false
 }
 
 // passed moves low: nothing before it waits any more.

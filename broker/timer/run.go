@@ -103,7 +103,7 @@ func (t *Timer) turn() time.Duration {
 		}
 		more = rolled
 	}
-	t.waiting.Store(int64(len(t.pending.keys)))
+	t.stands()
 	if next := t.save(); wait == forever || next < wait {
 		wait = next
 	}
@@ -123,7 +123,6 @@ func (t *Timer) readNew() (more bool, err error) {
 	if t.read > end {
 		t.read, t.low = end, min(t.low, end)
 	}
-	t.behind.Store(end - t.read)
 	if t.read == end {
 		return false, nil
 	}
@@ -132,7 +131,9 @@ func (t *Timer) readNew() (more bool, err error) {
 			t.late[k.offset()] = true
 		}
 		t.pending.add(k)
+		t.total++
 	})
+	t.standing.entered.Add(n - t.read)
 	t.read = n
 	return n < end, err
 }
@@ -246,7 +247,7 @@ func (t *Timer) fill() error {
 	if took := t.o.Clock().Sub(began); count > 0 {
 		t.o.Log.Info("timer messages read", "entries", t.read-t.low, "pending", count, "inMemory", len(t.pending.keys), "took", took)
 	}
-	t.low, t.filled = lowest, true
+	t.low, t.total, t.filled = lowest, int64(count), true
 	return nil
 }
 

@@ -82,8 +82,9 @@ type Timer struct {
 
 	wish     atomic.Int64 // log offset below which nothing may wait any more; set by Release
 	released atomic.Int64 // log offset below which nothing waits; written when places are durable
-	waiting  atomic.Int64 // entries that wait, as far as they are in memory; for who looks
-	behind   atomic.Int64 // entries that have not been read yet; likewise
+
+	// What Standing tells; written by the goroutine.
+	standing struct{ waiting, read, nextDue, entered, delivered atomic.Int64 }
 
 	idle    atomic.Bool
 	arrived chan struct{} // capacity 1
@@ -94,6 +95,7 @@ type Timer struct {
 	// The goroutine's own, and Open's.
 	places
 	pending pending
+	total   int64          // entries that wait, in memory or not, as far as they have been read
 	recalls map[string]key // recalls that count now, by what they name
 	started bool           // what waits before places.read is known
 	filled  bool           // it was once since the start
@@ -128,6 +130,7 @@ func Open(o Options) (*Timer, error) {
 			delete(t.late, offset)
 		}
 	}
+	t.standing.read.Store(t.read)
 	return t, nil
 }
 
@@ -181,8 +184,32 @@ func (t *Timer) Release(end int64) int64 {
 	return t.released.Load()
 }
 
-// Waiting is how many messages wait, as far as they are in memory (at most Options.Pending), and how many have not been looked at yet.
-func (t *Timer) Waiting() (pending, behind int64) { return t.waiting.Load(), t.behind.Load() }
+// Standing is how far a Timer is.
+type Standing struct {
+	Waiting   int64 // messages and recalls that wait, in memory or not
+	Unread    int64 // entries of the queue that have not been looked at
+	NextDue   int64 // ms since 1970: when the soonest is due; 0: nothing waits
+	Entered   int64 // entries that have been looked at since the start
+	Delivered int64 // copies that have been stored since the start
+}
+
+// Standing tells how far the timer is. Any goroutine may ask.
+func (t *Timer) Standing() Standing {
+	s := &t.standing
+	_, end := t.bounds()
+	return Standing{Waiting: s.waiting.Load(), Unread: max(0, end-s.read.Load()), NextDue: s.nextDue.Load(), Entered: s.entered.Load(), Delivered: s.delivered.Load()}
+}
+
+// stands publishes where the goroutine is.
+func (t *Timer) stands() {
+	s, due := &t.standing, int64(0)
+	if k, ok := t.pending.first(); ok {
+		due = k.out
+	}
+	s.waiting.Store(t.total)
+	s.read.Store(t.read)
+	s.nextDue.Store(due)
+}
 
 // bounds are the first offset of the queue and the one behind its last.
 func (t *Timer) bounds() (first, end int64) {
