@@ -25,7 +25,7 @@ type discard struct{ bytes int }
 func (d *discard) send(p []byte) (int, error) { d.bytes += len(p); return len(p), nil }
 func (d *discard) sendWait(p []byte) error    { d.bytes += len(p); return nil }
 func (d *discard) shut()                      {}
-func (d *discard) receive(int)                {}
+func (d *discard) narrow(bool)                {}
 func (d *discard) Close() error               { return nil }
 func (d *discard) IsActive() bool             { return true }
 

@@ -10,9 +10,11 @@ import (
 // netpoll has no way not to read. But what the kernel holds of a connection can be bounded. A peer is then stopped by its own
 // TCP, as soon as that is full; and where it is small, a poller is soon done with one connection and looks at the next.
 const (
-	// receiveNear is the receive buffer, in bytes (Linux doubles it), of peers within nearMicros (µs, there and back): a poller
-	// reads it in 50 µs, and it lets through 128 MiB a second and more. The buffers of others grow with their distance, to megabytes.
-	receiveNear = 128 << 10
+	// receiveFar is that of others after they were braked: Linux does not let it grow by itself any more, and cuts it to net.core.rmem_max.
+	receiveFar = 4 << 20
+	// receiveNear is the receive buffer, in bytes (Linux cuts it to net.core.rmem_max and doubles it), of peers within nearMicros (µs, there and back): a poller
+	// reads it in 100 µs, and it lets through 256 MiB a second and more. The buffers of others grow with their distance, to megabytes.
+	receiveNear = 256 << 10
 	nearMicros  = 1000
 	// brakeAt is how much may be unread (bytes) until the peer is braked, and releaseAt how little when it is let go again.
 	brakeAt   = 8 << 20
@@ -34,7 +36,7 @@ func (c *Conn) brake() {
 		c.brakes = true
 		braked.Add(1)
 		c.owner.stats.braked.Add(1)
-		c.sock.receive(-1)
+		c.sock.narrow(true)
 	} else if c.brakes && unread < releaseAt {
 		c.release()
 	}
@@ -50,6 +52,6 @@ func (c *Conn) release() {
 	if c.brakes {
 		c.brakes = false
 		braked.Add(-1)
-		c.sock.receive(receiveNear)
+		c.sock.narrow(false)
 	}
 }

@@ -17,8 +17,8 @@ func TestBrake(t *testing.T) {
 	c := newMemoryConn(echoMux(nil), in, out, nil)
 	before := braked.Load()
 	feed(c, in)
-	if !slices.Equal(out.received, []int{-1, receiveNear}) || braked.Load() != before || c.brakes {
-		t.Errorf("receive buffers %v, %d braked before, %d now", out.received, before, braked.Load())
+	if !slices.Equal(out.narrowed, []bool{true, false}) || braked.Load() != before || c.brakes {
+		t.Errorf("narrowed %v, %d braked before, %d now", out.narrowed, before, braked.Load())
 	}
 	answers := out.commands(t)
 	for i, a := range answers {
@@ -39,8 +39,8 @@ func TestBrakeOfHalfAFrame(t *testing.T) {
 	braking := true
 	in.onWait = func() { braking = c.brakes }
 	feed(c, in)
-	if braking || len(out.received) != 0 || len(out.commands(t)) != 2 {
-		t.Errorf("braked %v, receive buffers %v, %d answers", braking, out.received, len(out.commands(t)))
+	if braking || len(out.narrowed) != 0 || len(out.commands(t)) != 2 {
+		t.Errorf("braked %v, narrowed %v, %d answers", braking, out.narrowed, len(out.commands(t)))
 	}
 }
 

@@ -84,7 +84,7 @@ type recorder struct {
 	sends  int
 	waits  int
 
-	received []int // sizes of the receive buffer that were asked for
+	narrowed []bool // what narrow was told
 }
 
 var errRecorderClosed = errors.New("closed")
@@ -136,10 +136,10 @@ func (r *recorder) Close() error {
 
 func (r *recorder) shut() {}
 
-func (r *recorder) receive(bytes int) {
+func (r *recorder) narrow(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.received = append(r.received, bytes)
+	r.narrowed = append(r.narrowed, on)
 }
 
 func (r *recorder) IsActive() bool {

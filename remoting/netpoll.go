@@ -65,8 +65,9 @@ type input interface {
 // queue's writing, and not after the connection's end.
 type socket interface {
 	sink
-	// receive sets how many bytes the kernel keeps of what the peer sends and netpoll has not read yet; -1: as few as it can.
-	receive(bytes int)
+	// narrow makes the kernel keep as little as it can of what the peer sends and netpoll has not read yet; or lets it
+	// keep again what is good for the peer's distance.
+	narrow(on bool)
 	// shut ends the traffic both ways, like shutdown(2).
 	shut()
 	Close() error
@@ -84,7 +85,8 @@ type sink interface {
 // pollSocket is a socket of netpoll.
 type pollSocket struct {
 	netpoll.Connection
-	fd int
+	fd   int
+	near bool // the peer is so near that a small receive buffer does not slow it down
 }
 
 // newPollSocket wraps a connection of netpoll and learns its addresses. netpoll itself knows the
@@ -97,7 +99,8 @@ func newPollSocket(nc netpoll.Connection) (s *pollSocket, remote, local netip.Ad
 	if sa, err := unix.Getsockname(s.fd); err == nil {
 		local = addrPort(sa)
 	}
-	if s.near() {
+	if info, err := unix.GetsockoptTCPInfo(s.fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil && info.Rtt <= nearMicros {
+		s.near = true
 		s.receive(receiveNear)
 	}
 	return s, remote, local
@@ -140,15 +143,20 @@ func (s *pollSocket) sendWait(p []byte) error {
 	return w.Flush()
 }
 
-// receive implements socket.
-func (s *pollSocket) receive(bytes int) {
-	_ = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, max(bytes, 1))
+// narrow implements socket.
+func (s *pollSocket) narrow(on bool) {
+	switch {
+	case on:
+		s.receive(1)
+	case s.near:
+		s.receive(receiveNear)
+	default:
+		s.receive(receiveFar)
+	}
 }
 
-// near tells whether the peer is so near that a small receive buffer does not slow it down.
-func (s *pollSocket) near() bool {
-	info, err := unix.GetsockoptTCPInfo(s.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
-	return err == nil && info.Rtt <= nearMicros
+func (s *pollSocket) receive(bytes int) {
+	_ = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, bytes)
 }
 
 // shut implements socket.
