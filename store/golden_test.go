@@ -1,10 +1,8 @@
 package store
 
 import (
-	"archive/tar"
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"compress/zlib"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,48 +19,14 @@ import (
 	"testing"
 
 	"rocketd/protocol/message"
+	"rocketd/store/storetest"
 	"rocketd/store/vfs"
 )
 
 // unpack unpacks a store folder of an official broker into memory, under /.
 func unpack(t *testing.T, name string) *vfs.Mem {
 	t.Helper()
-	f, err := os.Open("testdata/" + name + ".tar.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mem := vfs.NewMem(nil)
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			return mem
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := "/" + path.Clean(h.Name)
-		if h.FileInfo().IsDir() {
-			continue
-		}
-		data, err := io.ReadAll(r)
-		if err == nil {
-			err = mem.MkdirAll(path.Dir(name))
-		}
-		if err == nil {
-			err = vfs.Files{FS: mem}.WriteFile(name, data)
-		}
-		if err == nil {
-			err = mem.Chtimes(name, h.ModTime)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	return storetest.Unpack(t, "testdata/"+name+".tar.gz")
 }
 
 // manifest calls f with the fields of each line of a kind.

@@ -1,41 +1,16 @@
 package groups
 
 import (
-	"os"
-	"path/filepath"
-	"reflect"
 	"testing"
+
+	"rocketd/compat/configtest"
 )
 
 // FuzzFile reads any bytes as subscriptionGroup.json. It demands: no panic; what is read is written in a form that is read as the same.
 func FuzzFile(f *testing.F) {
-	official, err := os.ReadFile("testdata/official.json")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(official)
-	f.Add(official[:len(official)/2])
-	f.Add(append([]byte("{}"), official[2:]...))
-	f.Add([]byte("{}"))
-	f.Add([]byte("null"))
-	f.Add(make([]byte, 100))
-	f.Add([]byte(`{"subscriptionGroupTable":{"a":null,"b":{},"c":{"groupName":"d"}},"dataVersion":{"counter":-1}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		dir := t.TempDir()
-		table := open(t, filepath.Join(dir, "a.json"), new(bool))
-		if table.decode(data) != nil {
-			return
-		}
-		text, err := table.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again := open(t, filepath.Join(dir, "b.json"), new(bool))
-		if err := again.decode(text); err != nil {
-			t.Fatalf("%s is written and not read: %v", text, err)
-		}
-		if got, want := again.Wrapper(), table.Wrapper(); !reflect.DeepEqual(got, want) {
-			t.Errorf("%q is read as %+v, written and read as %+v", data, want, got)
-		}
+	seed := `{"subscriptionGroupTable":{"a":null,"b":{},"c":{"groupName":"d"}},"dataVersion":{"counter":-1}}`
+	configtest.FuzzFile(f, seed, func(t *testing.T, file string) configtest.Table {
+		table := open(t, file, new(bool))
+		return configtest.Table{Decode: table.decode, Encode: table.encode, Content: func() any { return table.Wrapper() }}
 	})
 }

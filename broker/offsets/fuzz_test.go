@@ -1,43 +1,16 @@
 package offsets
 
 import (
-	"os"
-	"path/filepath"
-	"reflect"
 	"testing"
+
+	"rocketd/compat/configtest"
 )
 
 // FuzzFile reads any bytes as consumerOffset.json. It demands: no panic; what is read is written in a form that is read as the same.
 func FuzzFile(f *testing.F) {
-	official, err := os.ReadFile("testdata/official.json")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(official)
-	f.Add(official[:len(official)/2])
-	f.Add(append([]byte("{}"), official[2:]...))
-	f.Add([]byte("{}"))
-	f.Add([]byte("null"))
-	f.Add(make([]byte, 100))
-	f.Add([]byte(`{"offsetTable":{"T@G":{0:1,-1:-9223372036854775808},"@":{},"T@G@H":null,"x":{1:2}}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		dir := t.TempDir()
-		table := open(t, filepath.Join(dir, "a.json"))
-		defer table.Close()
-		if table.decode(data) != nil {
-			return
-		}
-		text, err := table.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again := open(t, filepath.Join(dir, "b.json"))
-		defer again.Close()
-		if err := again.decode(text); err != nil {
-			t.Fatalf("%s is written and not read: %v", text, err)
-		}
-		if got, want := again.Wrapper(), table.Wrapper(); !reflect.DeepEqual(got, want) {
-			t.Errorf("%q is read as %+v, written and read as %+v", data, want, got)
-		}
+	seed := `{"offsetTable":{"T@G":{0:1,-1:-9223372036854775808},"@":{},"T@G@H":null,"x":{1:2}}}`
+	configtest.FuzzFile(f, seed, func(t *testing.T, file string) configtest.Table {
+		table := open(t, file)
+		return configtest.Table{Decode: table.decode, Encode: table.encode, Content: func() any { return table.Wrapper() }, Close: table.Close}
 	})
 }

@@ -6,23 +6,22 @@ import (
 	"rocketd/protocol/message"
 )
 
-// Names of topics that the server itself knows (spec/message-format.md section 9).
+// Names of topics that the server itself knows, as package message has them.
 const (
-	AutoCreate        = "TBW102" // the template of auto-created topics
-	SelfTest          = "SELF_TEST_TOPIC"
-	Benchmark         = "BenchmarkTest"
-	OffsetMovedEvent  = "OFFSET_MOVED_EVENT"
-	Schedule          = "SCHEDULE_TOPIC_XXXX"
+	AutoCreate        = message.TopicAutoCreateKey // the template of auto-created topics
+	SelfTest          = message.TopicSelfTest
+	Benchmark         = message.TopicBenchmark
+	OffsetMovedEvent  = message.TopicOffsetMovedEvent
+	Schedule          = message.TopicSchedule
 	Timer             = message.TopicTimer
-	Trace             = "RMQ_SYS_TRACE_TOPIC"
-	TransHalf         = "RMQ_SYS_TRANS_HALF_TOPIC"
-	TransOpHalf       = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
-	TransCheckMaxTime = "TRANS_CHECK_MAX_TIME_TOPIC"
-	SystemPrefix      = "rmq_sys_"
-	RetryPrefix       = "%RETRY%"
-	DLQPrefix         = "%DLQ%"
+	Trace             = message.TopicTrace
+	TransHalf         = message.TopicTransHalf
+	TransOpHalf       = message.TopicTransOpHalf
+	TransCheckMaxTime = message.TopicTransCheckMaxTime
+	SystemPrefix      = message.SystemTopicPrefix
+	RetryPrefix       = message.RetryTopicPrefix
+	DLQPrefix         = message.DLQTopicPrefix
 	LmqPrefix         = message.LmqTopicPrefix // of light message queues
-	replySuffix       = "_REPLY_TOPIC"
 )
 
 // MaxLength is the longest topic name in bytes, as TopicValidator of 4.9.8.
@@ -67,22 +66,16 @@ func IsLegal(topic string) bool { return topic != "" && message.LegalName(topic)
 
 // SendForbidden tells whether clients may not send to topic (code 16), as TopicValidator#isNotAllowedSendTopic; nor to our
 // own, where anything would be taken for the broker's word.
-func SendForbidden(topic string) bool {
-	switch topic {
-	case Schedule, Timer, TransHalf, TransOpHalf, TransCheckMaxTime, SelfTest, OffsetMovedEvent, message.TopicPopLog:
-		return true
-	}
-	return false
-}
+func SendForbidden(topic string) bool { return message.IsNotAllowedSendTopic(topic) }
 
 // RetryTopic is the retry topic of a consumer group.
-func RetryTopic(group string) string { return RetryPrefix + group }
+func RetryTopic(group string) string { return message.RetryTopic(group) }
 
 // DLQTopic is the dead-letter topic of a consumer group.
-func DLQTopic(group string) string { return DLQPrefix + group }
+func DLQTopic(group string) string { return message.DLQTopic(group) }
 
 // ReplyTopic is the topic of a cluster's replies.
-func ReplyTopic(cluster string) string { return cluster + replySuffix }
+func ReplyTopic(cluster string) string { return message.ReplyTopic(cluster) }
 
 // Readable tells whether perm has the read bit.
 func Readable(perm int32) bool { return perm&PermRead != 0 }

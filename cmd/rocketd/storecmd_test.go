@@ -1,11 +1,8 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,45 +10,16 @@ import (
 	"time"
 
 	"rocketd/store/inspect"
+	"rocketd/store/storetest"
 	"rocketd/store/vfs"
 )
 
 // officialStore unpacks a store of an official broker and returns its directory.
 func officialStore(t *testing.T, name string) string {
 	t.Helper()
-	f, err := os.Open("../../store/testdata/" + name + ".tar.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	root := t.TempDir()
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			return filepath.Join(root, "store")
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.FileInfo().IsDir() {
-			continue
-		}
-		data, err := io.ReadAll(r)
-		path := filepath.Join(root, h.Name)
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(path), 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(path, data, 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	storetest.UnpackTo(t, "../../store/testdata/"+name+".tar.gz", vfs.OS, root)
+	return filepath.Join(root, "store")
 }
 
 func overwrite(t *testing.T, path string, at int64, b string) {

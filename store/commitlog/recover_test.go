@@ -3,7 +3,6 @@ package commitlog
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -16,25 +15,14 @@ import (
 
 	"rocketd/protocol/message"
 	"rocketd/store/segment"
+	"rocketd/store/storetest"
 	"rocketd/store/vfs"
 )
 
 // golden puts the files of an official broker into a new directory and returns what an independent reader found.
 func golden(t testing.TB, name string) (o Options, rows [][]string) {
 	t.Helper()
-	f, err := os.Open("testdata/" + name + ".gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := storetest.Gunzip(t, "testdata/"+name+".gz")
 	o = options()
 	if err := vfs.MkdirAllSync(o.FS, o.Dir); err != nil {
 		t.Fatal(err)

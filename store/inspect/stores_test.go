@@ -1,13 +1,9 @@
 package inspect
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"fmt"
-	"io"
 	"net/netip"
-	"os"
 	"path"
 	"runtime"
 	"strings"
@@ -16,39 +12,14 @@ import (
 
 	"rocketd/protocol/message"
 	"rocketd/store"
+	"rocketd/store/storetest"
 	"rocketd/store/vfs"
 )
 
 // unpack unpacks a store of an official broker into memory, as /store.
 func unpack(t testing.TB, name string) *vfs.Mem {
 	t.Helper()
-	f, err := os.Open("../testdata/" + name + ".tar.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mem := vfs.NewMem(nil)
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			return mem
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.FileInfo().IsDir() {
-			continue
-		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(t, mem, "/"+path.Clean(h.Name), data)
-	}
+	return storetest.Unpack(t, "../testdata/"+name+".tar.gz")
 }
 
 // smallConfig is that of the brokers which wrote the official stores, and of those made here.
