@@ -1,7 +1,6 @@
 package remoting_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -104,49 +103,13 @@ func TestByteByByte(t *testing.T) {
 // the answers come in their order.
 func TestPipelined(t *testing.T) {
 	s := remotingtest.Start(t, testMux(nil))
-	const n = 1000
-	var all []byte
-	for i := range int32(n) {
-		code := echo
-		if i%3 > 0 {
-			code = run
-		}
-		all = protocol.AppendFrame(all, req(code, i, fmt.Sprint("Topic", i), make([]byte, i)))
-	}
-	var wg sync.WaitGroup
-	for _, size := range []int{len(all), 100_000, 8192, 1999} {
-		p := remotingtest.Dial(t, remotingtest.Addr(s))
-		wg.Go(func() {
-			for b := all; len(b) > 0; {
-				k := min(size, len(b))
-				p.Write(b[:k])
-				b = b[k:]
-			}
-		})
-		wg.Go(func() {
-			for i := range int32(n) {
-				a, err := p.TryReceive(remotingtest.Patience)
-				if err != nil || a.Opaque != i || a.Remark != fmt.Sprint("Topic", i) {
-					t.Errorf("pieces of %d, answer %d: %+v, %v", size, i, a, err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
+	pipelined(t, []int{1 << 30, 100_000, 8192, 1999}, func() *remotingtest.Peer { return remotingtest.Dial(t, remotingtest.Addr(s)) })
 }
 
 // TestLargeBodies sends and receives frames far larger than any buffer.
 func TestLargeBodies(t *testing.T) {
 	s := remotingtest.Start(t, testMux(nil))
-	p := remotingtest.Dial(t, remotingtest.Addr(s))
-	for _, size := range []int{100 << 10, 4 << 20, protocol.MaxFrame - 300} {
-		body := bytes.Repeat([]byte("0123456789abcdef"), size/16)
-		go p.Send(req(echo, 1, "T", body))
-		if a := p.Receive(); !bytes.Equal(a.Body, body) {
-			t.Errorf("%d bytes came back as %d", len(body), len(a.Body))
-		}
-	}
+	echoed(t, remotingtest.Dial(t, remotingtest.Addr(s)), 100<<10, 4<<20, protocol.MaxFrame-300)
 }
 
 // TestSilentPeerStallsNobody: a peer asks for much and reads nothing. Whoever answers it returns at once,

@@ -5,13 +5,11 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -177,49 +175,17 @@ func TestTLSPieces(t *testing.T) {
 // TestTLSPipelined: 1,000 requests at once, in records of several sizes, are answered in their order.
 func TestTLSPipelined(t *testing.T) {
 	s := startTLS(t, newTLS(t, settings(t)), nil, nil)
-	const n = 1000
-	var all []byte
-	for i := range int32(n) {
-		code := echo
-		if i%3 > 0 {
-			code = run
-		}
-		all = protocol.AppendFrame(all, req(code, i, fmt.Sprint("Topic", i), make([]byte, i)))
-	}
-	var wg sync.WaitGroup
-	for _, size := range []int{len(all), 8192, 1999} {
+	pipelined(t, []int{1 << 30, 8192, 1999}, func() *remotingtest.Peer {
 		p, _ := dialTLS(t, s, nil)
-		wg.Go(func() {
-			for b := all; len(b) > 0; {
-				k := min(size, len(b))
-				p.Write(b[:k])
-				b = b[k:]
-			}
-		})
-		wg.Go(func() {
-			for i := range int32(n) {
-				a, err := p.TryReceive(remotingtest.Patience)
-				if err != nil || a.Opaque != i || a.Remark != fmt.Sprint("Topic", i) {
-					t.Errorf("pieces of %d, answer %d: %+v, %v", size, i, a, err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
+		return p
+	})
 }
 
 // TestTLSLargeBodies: frames larger than any buffer, both ways, and large headers.
 func TestTLSLargeBodies(t *testing.T) {
 	s := startTLS(t, newTLS(t, settings(t)), nil, nil)
 	p, _ := dialTLS(t, s, nil)
-	for _, size := range []int{0, 16 << 10, 32<<10 - 200, 33 << 10, 300 << 10, 4 << 20, protocol.MaxFrame - 300} {
-		body := bytes.Repeat([]byte("0123456789abcdef"), size/16)
-		go p.Send(req(echo, 1, "T", body))
-		if a := p.Receive(); !bytes.Equal(a.Body, body) {
-			t.Errorf("%d bytes came back as %d", len(body), len(a.Body))
-		}
-	}
+	echoed(t, p, 0, 16<<10, 32<<10-200, 33<<10, 300<<10, 4<<20, protocol.MaxFrame-300)
 	topic := string(bytes.Repeat([]byte("x"), 100<<10))
 	if a := p.Ask(req(echo, 1, topic, []byte("b"))); !strings.HasPrefix(topic, a.Remark) || a.Remark == "" || string(a.Body) != "b" { // remarks have a bound
 		t.Errorf("a header of 100 KiB: remark of %d bytes, body %q", len(a.Remark), a.Body)

@@ -12,27 +12,8 @@ import (
 
 	"rocketd/conformance/target"
 	"rocketd/conformance/wire"
+	"rocketd/remoting/acl/acltest"
 )
-
-// The accounts that the recorded broker had.
-const plainACL = `globalWhiteRemoteAddresses:
-  - 10.99.99.*
-accounts:
-  - accessKey: oracleAdmin
-    secretKey: "12345678"
-    admin: true
-  - accessKey: oracleUser
-    secretKey: "87654321"
-    admin: false
-    defaultTopicPerm: PUB|SUB
-    defaultGroupPerm: SUB
-    topicPerms:
-      - aclDenied=DENY
-      - aclPubOnly=PUB
-      - aclSubOnly=SUB
-    groupPerms:
-      - aclDeniedGroup=DENY
-`
 
 var secrets = map[string]string{"oracleAdmin": "12345678", "oracleUser": "87654321"}
 
@@ -41,7 +22,7 @@ func checkedCluster() (*target.Target, error) {
 	conf := recordedConf()
 	conf["aclEnable"] = "true"
 	return target.StartMain(target.Options{Brokers: []target.BrokerOptions{{
-		Name: "acl-a", Cluster: "AclCluster", Conf: conf, Files: map[string]string{"conf/plain_acl.yml": plainACL},
+		Name: "acl-a", Cluster: "AclCluster", Conf: conf, Files: map[string]string{"conf/plain_acl.yml": acltest.Recorded},
 	}}})
 }
 

@@ -13,30 +13,13 @@ import (
 	"go.uber.org/goleak"
 
 	"rocketd/protocol"
+	"rocketd/remoting/acl/acltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // sample is the ACL file of the recordings, with some accounts more.
-const sample = `# Accounts
-globalWhiteRemoteAddresses:
-  - 10.99.99.*   # the office
-accounts:
-  - accessKey: oracleAdmin
-    secretKey: "12345678"
-    admin: true
-  - accessKey: oracleUser
-    secretKey: "87654321"
-    admin: false
-    defaultTopicPerm: PUB|SUB
-    defaultGroupPerm: SUB
-    topicPerms:
-      - aclDenied=DENY
-      - aclPubOnly=PUB
-      - aclSubOnly=SUB
-    groupPerms:
-      - aclDeniedGroup=DENY
-  - accessKey: listedAdmin
+var sample = "# Accounts\n" + strings.Replace(acltest.Recorded, "10.99.99.*\n", "10.99.99.*   # the office\n", 1) + `  - accessKey: listedAdmin
     secretKey: listedSecret
     admin: true
     topicPerms:
