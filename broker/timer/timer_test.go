@@ -185,6 +185,23 @@ func TestRecall(t *testing.T) {
 	})
 }
 
+// TestRecallFarBehind: a message and its recall became due while the broker was down, and many others lie between them.
+func TestRecallFarBehind(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		due := time.Now().Add(time.Second)
+		r.wait(due, "recalled")
+		for range 2*readCount + 1 {
+			r.wait(due.Add(time.Hour), "far")
+		}
+		r.recall(due, "recalled")
+		pass(time.Minute)
+		r.start()
+		defer r.close()
+		pass(time.Second)
+		r.check("")
+	})
+}
+
 // TestRecallBesideFailure: a recall that has been looked at holds for what could not be stored then.
 func TestRecallBesideFailure(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {

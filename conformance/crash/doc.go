@@ -16,7 +16,7 @@
 // record says which attempt it is.
 //
 // Transactions, pops and messages with a time of their own have runs and rules of their own: CheckTransactions, CheckPops and
-// CheckTimers list the promises. The official server for the latter two is 5.3.3.
+// CheckTimers list the promises. The official server for pops is 5.3.3.
 //
 // Kill -9 leaves the page cache alone, so these runs show what a death of the process costs. What a power failure costs
 // is shown by the tests of package store on a file system in memory that forgets what was not synced.

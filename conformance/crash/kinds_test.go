@@ -160,25 +160,21 @@ func TestCrashPops(t *testing.T) {
 	}
 }
 
-// officialEarly is how many ms the official server may be too early: it rounds to the second below.
-const officialEarly = 1100
-
-// TestCrashTimers kills the broker among messages for a time of their own; the official server is 5.3.3.
+// TestCrashTimers kills the broker among messages for a time of their own.
 func TestCrashTimers(t *testing.T) {
 	kind, err := target.Selected5()
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := runKind(t, kind, timerConf, nil, func(ctx context.Context, b *target.Broker, s Settings) (*Verdict, error) {
+	if kind != target.Rocketd {
+		t.Skip("official: 5.3.3 delivers messages again and again after a kill, recalled ones too (2000 of 12000 in 4 kills); conformance/timer has what it keeps")
+	}
+	rows := runKind(t, kind, nil, nil, func(ctx context.Context, b *target.Broker, s Settings) (*Verdict, error) {
 		h, err := RunTimers(ctx, b, s)
 		if err != nil {
 			return nil, err
 		}
-		slack := int64(0)
-		if kind != target.Rocketd {
-			slack = officialEarly
-		}
-		return CheckTimers(h, slack), nil
+		return CheckTimers(h), nil
 	})
 	for _, name := range []string{"accepted", "recalled", "deliveries", "kills met: messages that wait"} {
 		if figure(rows, name) == 0 {

@@ -33,7 +33,6 @@ type TimerHistory struct {
 type timerChecker struct {
 	*checker
 	h                *TimerHistory
-	slack            int64
 	there            map[int][]*Record
 	delivered, again int
 }
@@ -43,12 +42,10 @@ type timerChecker struct {
 //   - an accepted message is delivered, once but for a kill between two deliveries, and not before its time;
 //   - one whose recall was answered before its time is never delivered;
 //   - nothing is delivered that nobody sent, and with the content that was sent; no recall of a message that waits is refused.
-//
-// slack is by how many ms the server may be too early: the official one rounds to the second below.
-func CheckTimers(h *TimerHistory, slack int64) *Verdict {
+func CheckTimers(h *TimerHistory) *Verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := &timerChecker{checker: newChecker(h.History), h: h, slack: slack, there: map[int][]*Record{}}
+	c := &timerChecker{checker: newChecker(h.History), h: h, there: map[int][]*Record{}}
 	c.values()
 	c.ends()
 	byId := map[int]*TimerSend{}
@@ -81,7 +78,7 @@ func (c *timerChecker) message(s *TimerSend) {
 	all := c.there[s.Id]
 	for i, r := range all {
 		c.delivered++
-		if due := max(s.due(), r.Due); r.StoreTimestamp < due-c.slack {
+		if due := max(s.due(), r.Due); r.StoreTimestamp < due {
 			c.v.fault(Early, "%s: message %d was due at %d and was delivered %d ms too early, to %d", s.Place, s.Id, due, due-r.StoreTimestamp, r.Offset)
 		}
 		if i > 0 {
@@ -96,7 +93,7 @@ func (c *timerChecker) message(s *TimerSend) {
 	case recall == nil:
 	case recall.Outcome == Refused && recall.Answered < s.due():
 		c.v.fault(RecallRefused, "message %d, %d ms before it was due: %d", s.Id, s.due()-recall.Answered, recall.Code)
-	case recall.Outcome == Acknowledged && recall.Answered < s.due()-c.slack && len(all) > 0:
+	case recall.Outcome == Acknowledged && recall.Answered < s.due() && len(all) > 0:
 		c.v.fault(RecalledSeen, "message %d, recalled %d ms before it was due, %d deliveries", s.Id, s.due()-recall.Answered, len(all))
 	}
 	if s.Outcome == Acknowledged && len(all) == 0 && (recall == nil || recall.Outcome == Refused) {

@@ -32,7 +32,7 @@ func goodTimers() *TimerHistory {
 }
 
 func TestGoodTimers(t *testing.T) {
-	v := CheckTimers(goodTimers(), 0)
+	v := CheckTimers(goodTimers())
 	for _, c := range v.Cases {
 		t.Errorf("%s: %s", c.Rule, c.Text)
 	}
@@ -50,25 +50,23 @@ func TestEachTimerRule(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		spoil func(h *TimerHistory)
-		slack int64
 		want  []Rule
 	}{
-		{"not delivered", func(h *TimerHistory) { h.Pulls[0].Records, h.Ends[0].Max = h.Pulls[0].Records[:4], 4 }, 0, []Rule{Undelivered}},
-		{"a ms too early", func(h *TimerHistory) { h.Pulls[0].Records[0].StoreTimestamp-- }, 0, []Rule{Early}},
-		{"a ms too early, by what the record says", func(h *TimerHistory) { h.Pulls[0].Records[3].StoreTimestamp-- }, 0, []Rule{Early}},
-		{"as early as it may be", func(h *TimerHistory) { h.Pulls[0].Records[0].StoreTimestamp -= 100 }, 100, nil},
-		{"twice without a kill", func(h *TimerHistory) { h.Kills[0].Millis = 2300 }, 0, []Rule{CopiedAgain}},
+		{"not delivered", func(h *TimerHistory) { h.Pulls[0].Records, h.Ends[0].Max = h.Pulls[0].Records[:4], 4 }, []Rule{Undelivered}},
+		{"a ms too early", func(h *TimerHistory) { h.Pulls[0].Records[0].StoreTimestamp-- }, []Rule{Early}},
+		{"a ms too early, by what the record says", func(h *TimerHistory) { h.Pulls[0].Records[3].StoreTimestamp-- }, []Rule{Early}},
+		{"twice without a kill", func(h *TimerHistory) { h.Kills[0].Millis = 2300 }, []Rule{CopiedAgain}},
 		{"recalled and delivered", func(h *TimerHistory) {
 			h.Messages[5].Recall.Outcome, h.Messages[5].Recall.Answered = Acknowledged, 4999
-		}, 0, []Rule{RecalledSeen}},
-		{"a recall is refused", func(h *TimerHistory) { h.Messages[5].Recall.Answered = 4999 }, 0, []Rule{RecallRefused}},
-		{"in another queue", func(h *TimerHistory) { h.Messages[0].Place.Queue = 3 }, 0, []Rule{Wrong}},
-		{"sent by nobody", func(h *TimerHistory) { h.Messages[3].Id = 7 }, 0, []Rule{Phantom}},
-		{"another content", func(h *TimerHistory) { h.Pulls[0].Records[0].Digest.Body++ }, 0, []Rule{Wrong}},
+		}, []Rule{RecalledSeen}},
+		{"a recall is refused", func(h *TimerHistory) { h.Messages[5].Recall.Answered = 4999 }, []Rule{RecallRefused}},
+		{"in another queue", func(h *TimerHistory) { h.Messages[0].Place.Queue = 3 }, []Rule{Wrong}},
+		{"sent by nobody", func(h *TimerHistory) { h.Messages[3].Id = 7 }, []Rule{Phantom}},
+		{"another content", func(h *TimerHistory) { h.Pulls[0].Records[0].Digest.Body++ }, []Rule{Wrong}},
 	} {
 		h := goodTimers()
 		c.spoil(h)
-		v := CheckTimers(h, c.slack)
+		v := CheckTimers(h)
 		want := slices.Sorted(slices.Values(c.want))
 		var got []Rule
 		for _, rule := range slices.Sorted(maps.Keys(v.Broken)) {

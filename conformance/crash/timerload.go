@@ -22,9 +22,6 @@ const (
 	timerLongest = 5000
 )
 
-// timerConf lets messages be recalled, as only 5.x has to be told.
-var timerConf = map[string]string{"recallMessageEnable": "true"}
-
 // timerLoad is a run of timer messages under way.
 type timerLoad struct {
 	h        *TimerHistory
@@ -33,7 +30,7 @@ type timerLoad struct {
 	stopping atomic.Bool
 }
 
-// RunTimers loads a broker that has just been started with s.Conf and timerConf with messages for a time of their own, kills
+// RunTimers loads a broker that has just been started with s.Conf with messages for a time of their own, kills
 // it again and again, waits until all are due, and reads everything. Then the broker runs.
 func RunTimers(ctx context.Context, b *target.Broker, s Settings) (*TimerHistory, error) {
 	r := &timerLoad{h: &TimerHistory{History: NewHistory()}, admin: link{addr: b.Addr}}
