@@ -84,7 +84,14 @@ func TestSecureProfile(t *testing.T) {
 		if err := os.WriteFile(own, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		out, err := c.MqadminWith(t, jvm, run.args...)
+		done := func(out string) bool { return strings.Contains(out, run.want) }
+		if !run.signed {
+			done = func(string) bool {
+				text, err := os.ReadFile(c.Brokers[0].Log())
+				return err == nil && strings.Contains(string(text), "OtherTopic")
+			}
+		}
+		out, err := patiently(t, c, jvm, done, run.args...)
 		if err != nil || !strings.Contains(out, run.want) || !run.signed && strings.Contains(out, "success") {
 			t.Errorf("mqadmin %v, signed %v: %v\n%s", run.args, run.signed, err, out)
 		}

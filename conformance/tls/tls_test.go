@@ -122,11 +122,23 @@ func mqadmin(t *testing.T, c *target.Target, jvm []string) {
 		{[]string{"clusterList"}, c.Brokers[0].Addr},
 		{[]string{"updateTopic", "-c", "DefaultCluster", "-t", "SecureTopic"}, "create topic to " + c.Brokers[0].Addr + " success."},
 	} {
-		out, err := c.MqadminWith(t, jvm, run.args...)
+		out, err := patiently(t, c, jvm, func(out string) bool { return strings.Contains(out, run.want) }, run.args...)
 		if err != nil || !strings.Contains(out, run.want) {
 			t.Errorf("mqadmin %v: %v\n%s", run.args, err, out)
 		}
 	}
+}
+
+// patiently runs mqadmin until it has done what it should, three times at most: on a busy machine a JVM's handshake takes longer
+// than the tool waits for a connection.
+func patiently(t *testing.T, c *target.Target, jvm []string, done func(out string) bool, args ...string) (out string, err error) {
+	t.Helper()
+	for range 3 {
+		if out, err = c.MqadminWith(t, jvm, args...); err != nil || done(out) {
+			break
+		}
+	}
+	return out, err
 }
 
 // reload gives the servers a new certificate: new connections see it, the open one goes on.
