@@ -75,17 +75,20 @@ func brokerService(b *broker.Broker) service {
 	return service{name: "broker " + b.Config().BrokerName, start: b.Start, close: b.Close, about: b.About}
 }
 
+// unsaid is storePathRootDir while no file has said where the store is: no path can have this character.
+const unsaid = "\x00"
+
 // defaultConfig reads the configuration file, "" = none, over the defaults. The user's home is only asked for when
 // the file does not say where the store is.
 func defaultConfig(file string, set func(*broker.Config) error, options ...jvmOptions) (broker.Config, error) {
-	cfg := broker.DefaultConfig("")
+	cfg := broker.DefaultConfig(unsaid)
 	if set != nil {
 		if err := set(&cfg); err != nil {
 			return cfg, err
 		}
 	}
 	cfg, err := broker.ReadConfig(file, cfg)
-	if err != nil || cfg.StorePathRootDir != "" {
+	if err != nil || cfg.StorePathRootDir != unsaid { // an empty path is refused later: nobody means the home by it
 		return cfg, err
 	}
 	home, err := homeDir("storePathRootDir", options...)

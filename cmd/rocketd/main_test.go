@@ -160,8 +160,9 @@ func TestRefusals(t *testing.T) {
 	for text, want := range map[string]string{
 		"aclEnable=true": "aclEnable", "brokerRole=SLAVE": "ASYNC_MASTER", "brokerPermission=six": "brokerPermission",
 		"brokerIP1=no.such.host.invalid": "brokerIP1", "namesrvAddr=localhost": "127.0.0.1:9876;192.168.0.1:9876",
+		"storePathRootDir=": "storePathRootDir is empty",
 	} {
-		path := conf(t, text+"\nstorePathRootDir="+filepath.Join(t.TempDir(), "store")+"\n")
+		path := conf(t, "storePathRootDir="+filepath.Join(t.TempDir(), "store")+"\n"+text+"\n")
 		code, _, errs := invoke("rocketd", "broker", "-c", path)
 		if code != exitError || !strings.Contains(errs, want) {
 			t.Errorf("%s: code %d, %s", text, code, errs)
