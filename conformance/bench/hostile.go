@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +22,7 @@ import (
 
 // attacks are the kinds, in the order of the table.
 var attacks = []struct{ name, what string }{
-	{"half frames", "frames of 16 MiB that end one byte early"},
+	{"half frames", "heartbeats of 16 MiB that end one byte early"},
 	{"nonsense", "requests of no known code with 50 nonsense fields, their answers dropped"},
 	{"unread answers", "requests for the whole configuration, whose answers are never read"},
 	{"deep JSON", "heartbeats of 256 KiB, nested as deep as they are long"},
@@ -227,10 +226,8 @@ func attackBytes(kind string) (load []byte, drop bool) {
 	repeat := func(f *wire.Frame, n int) []byte { return bytes.Repeat(f.Encode(), n) }
 	switch kind {
 	case "half frames":
-		load = make([]byte, 16<<20-1)
-		binary.BigEndian.PutUint32(load, 16<<20-4)
-		binary.BigEndian.PutUint32(load[4:], 100)
-		return load, true
+		load = wire.Request(34).WithBody(make([]byte, 16<<20-1000)).Encode()
+		return load[:len(load)-1], true
 	case "nonsense":
 		f := wire.Request(7777)
 		for i := range 50 {
