@@ -19,6 +19,7 @@ func (b *Broker) ackMessages(calls []*remoting.Call, reqs []*header.AckMessageRe
 	run, owed := few[:0], calls[:0]
 	for i, req := range reqs {
 		c := calls[i]
+		req.Topic = pop.OwnTopic(req.Topic, req.ConsumerGroup)
 		if r := b.checkAck(c, req); r != nil {
 			c.Reply(c.Answer(r.code, r.remark, nil))
 			continue
@@ -195,6 +196,7 @@ func checkBatchAck(a *body.BatchAck) *refusal {
 // changeInvisibleTime (200053) changes when a message that was popped comes again: invisibleTime from now. As
 // ChangeInvisibleTimeProcessor of 5.3.3, but that a message which was acknowledged, or has come again already, stays so.
 func (b *Broker) changeInvisibleTime(c *remoting.Call, req *header.ChangeInvisibleTimeRequest) (*protocol.Command, error) {
+	req.Topic = pop.OwnTopic(req.Topic, req.ConsumerGroup)
 	if r := b.checkPopped(c, req.Topic, req.QueueId); r != nil {
 		return c.Answer(r.code, r.remark, &header.ChangeInvisibleTimeResponse{}), nil
 	}

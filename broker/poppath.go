@@ -176,7 +176,7 @@ func (b *Broker) popAgain(k pop.Key, popTime int64, m *message.Message) error {
 	}
 	text := m.Properties
 	if m.ReconsumeTimes >= limit {
-		t, created := b.topics.CreateBySendBack(topics.DLQTopic(k.Group), dlqQueues, topics.PermRead|topics.PermWrite, 0)
+		t, created := b.popTopic(topics.DLQTopic(k.Group), dlqQueues)
 		if created { // the copy in a topic that nobody remembers would be lost
 			if err := b.saved(b.topics.Saved); err != nil {
 				return err
@@ -184,7 +184,7 @@ func (b *Broker) popAgain(k pop.Key, popTime int64, m *message.Message) error {
 		}
 		if t != nil {
 			if _, ok := message.Property(text, message.PropertyRetryTopic); !ok {
-				text = message.SetProperty(text, message.PropertyRetryTopic, popOrigin(k))
+				text = message.SetProperty(text, message.PropertyRetryTopic, pop.Origin(k, text))
 			}
 			if id, _ := message.Property(text, message.PropertyOriginMessageId); strings.TrimSpace(id) == "" {
 				text = message.SetProperty(text, message.PropertyOriginMessageId, message.OffsetMsgId(m.StoreHost, m.PhyOffset))
@@ -196,16 +196,20 @@ func (b *Broker) popAgain(k pop.Key, popTime int64, m *message.Message) error {
 	if !topics.IsRetry(retry) {
 		retry = pop.RetryTopic(k.Group, k.Topic)
 	}
-	if len(retry) > message.MaxTopicLength {
-		retry = k.Topic // no retry topic can have that name: back to where it came from, rather than lost
-	} else if t, created := b.topics.CreateBySendBack(retry, 1, topics.PermRead|topics.PermWrite, 0); t == nil {
-		retry = k.Topic
+	if t, created := b.popTopic(retry, 1); t == nil {
+		retry = k.Topic // back to where it came from, rather than lost
 	} else if created {
 		if err := b.saved(b.topics.Saved); err != nil {
 			return err
 		}
-		if _, ok := b.offsets.Query(k.Group, retry, 0); !ok {
-			b.offsets.Commit(itself{b}, k.Group, retry, 0, 0)
+		// The group may have an offset there from a topic of that name that was deleted.
+		if at, ok := b.offsets.Query(k.Group, retry, 0); !ok || at > b.store.MaxOffset(retry, 0) {
+			b.offsets.Commit(itself{b}, k.Group, retry, 0, b.store.MaxOffset(retry, 0))
+		}
+	}
+	if !strings.HasPrefix(retry, topics.RetryPrefix+k.Group+"_") && retry != k.Topic { // the name does not tell
+		if _, ok := message.Property(text, message.PropertyRetryTopic); !ok {
+			text = message.SetProperty(text, message.PropertyRetryTopic, k.Topic)
 		}
 	}
 	if _, ok := message.Property(text, message.PropertyFirstPopTime); !ok {
@@ -227,18 +231,18 @@ func popCopy(m *message.Message, topic, properties string) error {
 	return nil
 }
 
-// popOrigin is the topic that a popped message was sent to.
-func popOrigin(k pop.Key) string {
-	if origin, ok := strings.CutPrefix(k.Topic, topics.RetryPrefix+k.Group+"_"); ok {
-		return origin
+// popTopic is a topic for messages that come again, or for dead letters, made at need; nil when there can be none.
+func (b *Broker) popTopic(name string, queues int32) (t *topics.Config, created bool) {
+	if len(name) > message.MaxTopicLength {
+		return nil, false
 	}
-	return k.Topic
+	return b.topics.CreateBySendBack(name, queues, topics.PermRead|topics.PermWrite, 0)
 }
 
 // countAgain counts a copy that was stored.
 func (b *Broker) countAgain(k pop.Key, p *store.Put) {
 	b.stats.put(1, 1, int64(p.Size), 0)
-	b.countSentBack(k.Group, popOrigin(k), p)
+	b.countSentBack(k.Group, pop.Origin(k, p.Message.Properties), p)
 	b.log.Debug("popped message comes again", "group", k.Group, "topic", p.Message.Topic, "queueId", k.QueueId, "reconsumeTimes", p.Message.ReconsumeTimes)
 }
 

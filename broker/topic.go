@@ -102,8 +102,16 @@ func (b *Broker) deleteTopic(c *remoting.Call, req *header.DeleteTopicRequest) (
 	} else {
 		b.log.Info("topic deleted", "topic", req.Topic, "client", c.Conn().RemoteAddr())
 	}
+	gone := map[string]bool{req.Topic: true}
 	b.traffic.TopicDeleted(req.Topic)
-	b.forgetPopped(func(k pop.Key) bool { return k.Topic == req.Topic })
+	for _, group := range b.offsets.Groups(req.Topic) { // as 5.3.3: what was to come again does not, to a new topic of that name
+		if retry := pop.RetryTopic(group, req.Topic); b.topics.Delete(retry) {
+			gone[retry] = true
+			b.traffic.TopicDeleted(retry)
+			b.log.Info("retry topic deleted", "topic", retry, "client", c.Conn().RemoteAddr())
+		}
+	}
+	b.forgetPopped(func(k pop.Key) bool { return gone[k.Topic] })
 	if err := b.saved(b.topics.Saved); err != nil {
 		return nil, err
 	}

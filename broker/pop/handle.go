@@ -1,6 +1,8 @@
 package pop
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -69,8 +71,44 @@ func IsTopicFlag(flag string) bool {
 	return flag == string(flagNormal) || flag == string(flagRetryV1) || flag == string(flagRetryV2)
 }
 
-// RetryTopic is the topic from which a group gets popped messages of topic again (V1 of 5.3.3).
-func RetryTopic(group, topic string) string { return message.RetryTopicPrefix + group + "_" + topic }
+// RetryTopic is the topic from which a group gets popped messages of topic again: V1 of 5.3.3. Where no topic can have that
+// name, being longer than a record of 4.9 has room for or of other characters, it is one of our own, which no client sees:
+// they make the long name of the receipt handle (OwnTopic).
+func RetryTopic(group, topic string) string {
+	name := message.RetryTopicPrefix + group + "_" + topic
+	if message.ValidateTopic(name) != nil {
+		sum := sha256.Sum256([]byte(name))
+		return shortRetry + hex.EncodeToString(sum[:16])
+	}
+	return name
+}
+
+// shortRetry begins the retry topics whose official name can't be.
+const shortRetry = message.RetryTopicPrefix + "ROCKETD_POP_"
+
+// OwnTopic is the topic that a group's client means when it names one of a popped message.
+func OwnTopic(topic, group string) string {
+	if !message.IsRetryTopic(topic) || message.ValidateTopic(topic) == nil {
+		return topic
+	}
+	if origin, ok := strings.CutPrefix(topic, message.RetryTopicPrefix+group+"_"); ok {
+		return RetryTopic(group, origin)
+	}
+	return topic
+}
+
+// Origin is the topic that a popped message was sent to, whose properties are given.
+func Origin(k Key, properties string) string {
+	if origin, ok := strings.CutPrefix(k.Topic, message.RetryTopicPrefix+k.Group+"_"); ok {
+		return origin
+	}
+	if strings.HasPrefix(k.Topic, shortRetry) {
+		if origin, ok := message.Property(properties, message.PropertyRetryTopic); ok {
+			return origin
+		}
+	}
+	return k.Topic
+}
 
 // RealTopic is the topic that a batch acknowledgement means.
 func RealTopic(topic, group, flag string) string {

@@ -1,6 +1,11 @@
 package pop
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"rocketd/protocol/message"
+)
 
 // The texts are those of spec/pop.md section 3 and of its recorded answers.
 func TestHandle(t *testing.T) {
@@ -60,5 +65,29 @@ func BenchmarkPopAndAck(b *testing.B) {
 		if err := bed.Acked(run); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Where no topic can have the official name of a retry topic, it has another, found by what clients know.
+func TestRetryTopicOfLongNames(t *testing.T) {
+	long := strings.Repeat("T", 100)
+	for _, c := range []struct {
+		group, topic string
+		own          bool
+	}{{"G", "T", false}, {strings.Repeat("G", 18), long, false}, {strings.Repeat("G", 19) + "x", long, true}, {"my.group", "T", true}} {
+		official := "%RETRY%" + c.group + "_" + c.topic
+		got := RetryTopic(c.group, c.topic)
+		if got != official != c.own || message.ValidateTopic(got) != nil || TopicFlag(got) != '1' {
+			t.Errorf("%s is %s", official, got)
+		}
+		if OwnTopic(official, c.group) != got || OwnTopic(got, c.group) != got || OwnTopic(c.topic, c.group) != c.topic || RealTopic(c.topic, c.group, "1") != got {
+			t.Errorf("%s is not found", official)
+		}
+		if from := Origin(Key{Topic: got, Group: c.group}, "RETRY_TOPIC\x01"+c.topic); from != c.topic {
+			t.Errorf("%s is of %s", got, from)
+		}
+	}
+	if from := Origin(Key{Topic: "T", Group: "G"}, "RETRY_TOPIC\x01other"); from != "T" {
+		t.Errorf("T is of %s", from)
 	}
 }
