@@ -41,6 +41,7 @@ func (b *Broker) openAcl(cfg *Config) (err error) {
 // readCredentials reads the account that signs what goes to name servers.
 func (b *Broker) readCredentials(cfg *Config) error {
 	if cfg.NamesrvAccountFile == "" {
+		b.credentials.Store(nil)
 		return nil
 	}
 	c, err := acl.ReadCredentials(cfg.NamesrvAccountFile)

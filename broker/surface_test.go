@@ -301,3 +301,45 @@ func TestAdminAccountsOnly(t *testing.T) {
 	}
 	check(t, "it administrates", update(credentials(t, "newUser", "newSecret")), protocol.Success, "")
 }
+
+// TestNamesrvAccount: what goes to name servers is signed by the account of a file, which is read again with the configuration; a file
+// that is wrong changes nothing, and is no start.
+func TestNamesrvAccount(t *testing.T) {
+	dir := t.TempDir()
+	first := secretFile(t, filepath.Join(dir, "first.yml"), "accessKey: theAdmin\nsecretKey: adminSecret\n")
+	second := secretFile(t, filepath.Join(dir, "second.yml"), "accessKey: otherAdmin\nsecretKey: otherSecret\n")
+	bad := secretFile(t, filepath.Join(dir, "bad.yml"), "accessKey: theAdmin\nsecretKey: short\n")
+	p, l := startLogged(t, func(cfg *Config) { cfg.NamesrvAccountFile = first })
+	signedBy := func() string {
+		key, _ := p.signed(protocol.NewRequest(protocol.RegisterBroker, nil, nil)).Field("AccessKey")
+		return key
+	}
+	if key := signedBy(); key != "theAdmin" {
+		t.Errorf("signed by %q", key)
+	}
+	for _, tt := range []struct{ file, key, err string }{
+		{second, "otherAdmin", ""},
+		{bad, "otherAdmin", "namesrvAccountFile: " + bad + ": The accessKey=theAdmin and secretKey=****** cannot be null"},
+		{filepath.Join(dir, "none.yml"), "otherAdmin", "namesrvAccountFile: open "},
+		{"", "", ""},
+	} {
+		read := p.Config()
+		read.NamesrvAccountFile = tt.file
+		err := p.Reload(read)
+		if (err == nil) != (tt.err == "") || err != nil && !strings.HasPrefix(err.Error(), tt.err) {
+			t.Errorf("%s: %v", tt.file, err)
+		}
+		if key := signedBy(); key != tt.key {
+			t.Errorf("%s: signed by %q", tt.file, key)
+		}
+	}
+	if text := l.String(); strings.Contains(text, "adminSecret") || strings.Contains(text, "otherSecret") {
+		t.Error("the log has a secret")
+	}
+	cfg := DefaultConfig("/store")
+	cfg.BrokerIP1, cfg.ListenPort, cfg.NamesrvAccountFile = "127.0.0.1", 0, bad
+	fs := vfs.NewMem(time.Now)
+	if b, err := New(cfg, Options{FS: fs, Files: vfs.Files{FS: fs}, Log: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "namesrvAccountFile") {
+		t.Errorf("a start with a wrong file: %v, %v", b, err)
+	}
+}

@@ -33,7 +33,13 @@ func reasonOf(c *Conn) CloseReason {
 func TestPendingBusy(t *testing.T) {
 	parked := make(chan *Call, 10)
 	in, out := &arrivals{}, &recorder{}
-	c := newMemoryConn(echoMux(parked), in, out, func(l *limits) { l.pendingBusy = 5 })
+	mux, told := echoMux(parked), 0
+	mux.Watch([]protocol.RequestCode{echoInline}, func(*Call) error { return nil }, func(_ *Call, answer *Command) {
+		if answer.Code == int32(protocol.SystemBusy) {
+			told++
+		}
+	})
+	c := newMemoryConn(mux, in, out, func(l *limits) { l.pendingBusy = 5 })
 	for i := range int32(8) {
 		in.pieces = [][]byte{frames(request(park, i, "T", []byte("body")))}
 		feed(c, in)
@@ -55,6 +61,9 @@ func TestPendingBusy(t *testing.T) {
 	}
 	if n := c.owner.stats.busy.Load(); n != 4 {
 		t.Errorf("%d refusals counted", n)
+	}
+	if told != 1 { // who watches a code is told of those of it, answered or not
+		t.Errorf("told of %d refusals", told)
 	}
 }
 

@@ -14,11 +14,11 @@ import (
 	"rocketd/remoting/acl"
 )
 
-// SurfaceConfig is what the admin surface can be told; broker and name server have the same keys. Both are heeded at the start and when
-// the configuration file is read again; no request changes them.
+// SurfaceConfig is what the admin surface can be told; broker and name server have the same keys. No request changes
+// them; the networks are heeded again when the configuration file is read again.
 type SurfaceConfig struct {
 	AdminAllowedNetworks string // networks (CIDR) and addresses that codes which change something may come from; "" = from everywhere, as officially
-	AdminAccountsOnly    bool   // such codes must be signed by an account with admin: true of the ACL files, whatever aclEnable says and white lists have
+	AdminAccountsOnly    bool   // such codes must be signed by an account with admin: true of the ACL files, whatever aclEnable says and white lists have. Read at start
 }
 
 // Keys are the keys of SurfaceConfig: no request may change them.
