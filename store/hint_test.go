@@ -51,7 +51,7 @@ func (h *hinted) close() {
 func (h *hinted) kill() {
 	h.t.Helper()
 	h.cleaner.end()
-	h.mender.end()
+	h.endMending()
 	h.dispatcher.end()
 	h.flusher.end()
 	if err := h.Store.log.Close(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rocketd/protocol/message"
@@ -25,6 +26,7 @@ const retryMend = time.Second
 type mender struct {
 	wake    chan struct{}
 	working sync.Mutex
+	ending  atomic.Bool // the store is being closed: whoever is at work stops
 
 	mu       sync.Mutex
 	reported map[*consumequeue.Queue]int64 // the first place of each, until it is mended
@@ -89,7 +91,7 @@ func (s *Store) mendLoop(stop <-chan struct{}) {
 		case <-stop:
 			return
 		}
-		if err := s.mendReported(stop); err != nil && !errors.Is(err, errStopped) {
+		if err := s.mendReported(); err != nil && !errors.Is(err, errStopped) {
 			s.o.Log.Error("a damaged consume queue could not be mended; it is tried again, readers wait", "error", err)
 			retry.Reset(retryMend)
 		}
@@ -99,7 +101,7 @@ func (s *Store) mendLoop(stop <-chan struct{}) {
 // MendNow mends what has been reported until now, for those that can wait: an entry that was damaged is right when it returns, or
 // the error says why not.
 func (s *Store) MendNow() error {
-	err := s.mendReported(nil)
+	err := s.mendReported()
 	if err != nil && !errors.Is(err, errStopped) {
 		s.o.Log.Error("a damaged consume queue could not be mended; it is tried again, readers wait", "error", err)
 	}
@@ -107,7 +109,7 @@ func (s *Store) MendNow() error {
 }
 
 // mendReported mends what has been reported until now.
-func (s *Store) mendReported(stop <-chan struct{}) error {
+func (s *Store) mendReported() error {
 	m := &s.mend
 	m.working.Lock()
 	defer m.working.Unlock()
@@ -119,12 +121,10 @@ func (s *Store) mendReported(stop <-chan struct{}) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	s.putting.RLock() // not during or behind Close
-	defer s.putting.RUnlock()
-	if s.closed {
-		return errStopped
+	err := errStopped
+	if !m.ending.Load() {
+		err = s.mendQueues(batch)
 	}
-	err := s.mendQueues(batch, stop)
 	if err == nil {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (s *Store) mendReported(stop <-chan struct{}) error {
 }
 
 // mendQueues mends one stretch of each queue.
-func (s *Store) mendQueues(batch map[*consumequeue.Queue]int64, stop <-chan struct{}) error {
+func (s *Store) mendQueues(batch map[*consumequeue.Queue]int64) error {
 	began, dispatched := s.o.Clock(), s.dispatched.Load()
 	stretches := make(map[consumequeue.Name]*consumequeue.Stretch)
 	from, to := int64(math.MaxInt64), int64(0)
@@ -164,7 +164,7 @@ func (s *Store) mendQueues(batch map[*consumequeue.Queue]int64, stop <-chan stru
 	if len(stretches) == 0 {
 		return nil
 	}
-	if err := s.scanStretches(stretches, from, to, stop); err != nil {
+	if err := s.scanStretches(stretches, from, to); err != nil {
 		return err
 	}
 	for name, stretch := range stretches {
@@ -183,7 +183,7 @@ func (s *Store) mendQueues(batch map[*consumequeue.Queue]int64, stop <-chan stru
 }
 
 // scanStretches offers the records of a part of the log to the stretches.
-func (s *Store) scanStretches(stretches map[consumequeue.Name]*consumequeue.Stretch, from, to int64, stop <-chan struct{}) error {
+func (s *Store) scanStretches(stretches map[consumequeue.Name]*consumequeue.Stretch, from, to int64) error {
 	left := len(stretches)
 	offer := func(name consumequeue.Name, queueOffset int64, e consumequeue.Entry) {
 		if st := stretches[name]; st != nil && st.Left > 0 && st.Offer(queueOffset, e) {
@@ -192,10 +192,8 @@ func (s *Store) scanStretches(stretches map[consumequeue.Name]*consumequeue.Stre
 	}
 	for from < to && left > 0 {
 		next, err := s.log.Scan(from, func(phyOffset int64, r message.Record) error {
-			select {
-			case <-stop:
+			if s.mend.ending.Load() {
 				return errStopped
-			default:
 			}
 			if phyOffset >= to || left == 0 {
 				return errSeen
@@ -233,6 +231,14 @@ func (s *Store) scanStretches(stretches map[consumequeue.Name]*consumequeue.Stre
 		from = next
 	}
 	return nil
+}
+
+// endMending ends the mender and whoever mends beside it.
+func (s *Store) endMending() {
+	s.mend.ending.Store(true)
+	s.mender.end()
+	s.mend.working.Lock()
+	defer s.mend.working.Unlock()
 }
 
 // errStopped ends the mender's work at a stop.

@@ -284,7 +284,7 @@ func (s *Store) Close() error {
 	s.putting.Unlock()
 
 	s.cleaner.end()
-	s.mender.end()
+	s.endMending()
 	var errs []error
 	if err := s.log.Flush(); err != nil { // with sync flush only what is durable is dispatched
 		errs = append(errs, err)

@@ -39,7 +39,7 @@ func TestBatchProperties(t *testing.T) {
 			pairs := wire.Properties("KEYS", want[i]["KEYS"], "user", want[i]["user"], "TAGS", "T")
 			body = append(body, element(pairs+c.end, fmt.Sprint("body", i))...)
 		}
-		s.done(batch(topic, 0, c.own, body))
+		s.Done(batch(topic, 0, c.own, body))
 		s.stored(topic, 0, 0, 3)
 		got := s.pull(topic, 0, 0, "T")
 		if len(got) != 3 {

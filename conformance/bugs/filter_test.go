@@ -21,7 +21,7 @@ func (s *server) checkSQL(topic, expression string) *wire.Frame {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return s.call(wire.Request(46).WithBody(body))
+	return s.Ask(wire.Request(46).WithBody(body))
 }
 
 // H24 (#10862): a literal zero with a point is a number in SQL92. The official server refuses it; its code and remark are part of
@@ -31,7 +31,7 @@ func TestZeroInExpression(t *testing.T) {
 	s := dialShared(t)
 	topic := s.topic("H24", 1)
 	for _, a := range []string{"0", "0.0", "1", "-1", "x", "0.5"} {
-		s.done(message(topic, 0, wire.Properties("a", a), a))
+		s.Done(message(topic, 0, wire.Properties("a", a), a))
 	}
 	s.stored(topic, 0, 0, 6)
 	for expression, want := range map[string][]string{
@@ -48,7 +48,7 @@ func TestZeroInExpression(t *testing.T) {
 			t.Errorf("%s: %d %s", expression, answer.Code, answer.Remark)
 		}
 		var got []string
-		pulled := s.done(pullFrame(topic, 0, 0, expression).Set("expressionType", "SQL92"))
+		pulled := s.Done(pullFrame(topic, 0, 0, expression).Set("expressionType", "SQL92"))
 		ms, err := wire.Messages(pulled.Body)
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ func TestSlashInName(t *testing.T) {
 	t.Parallel()
 	s := dialShared(t)
 	topic := s.topic("H25", 1)
-	s.done(message(topic, 0, wire.Properties("a/b", "2"), "x"))
+	s.Done(message(topic, 0, wire.Properties("a/b", "2"), "x"))
 	s.stored(topic, 0, 0, 1)
 	const place = "Lexical error at line 1, column 3.  Encountered: \"b\" (98), after : \"/\""
 	refused := func(what string, answer *wire.Frame) {
@@ -79,10 +79,10 @@ func TestSlashInName(t *testing.T) {
 		}
 	}
 	refused("check", s.checkSQL(topic, "a/b > 1"))
-	s.done(wire.Request(34).WithBody([]byte(`{"clientID":"c","consumerDataSet":[{"groupName":"H25-group","consumeType":"CONSUME_PASSIVELY","messageModel":"CLUSTERING",` +
+	s.Done(wire.Request(34).WithBody([]byte(`{"clientID":"c","consumerDataSet":[{"groupName":"H25-group","consumeType":"CONSUME_PASSIVELY","messageModel":"CLUSTERING",` +
 		`"consumeFromWhere":"CONSUME_FROM_FIRST_OFFSET","subscriptionDataSet":[{"topic":"` + topic + `","subString":"a/b > 1","expressionType":"SQL92","subVersion":1}]}]}`)))
-	bySubscription := s.call(pullFrame(topic, 0, 0, "").Set("consumerGroup", "H25-group").Set("sysFlag", "0"))
-	withIt := s.call(pullFrame(topic, 0, 0, "a/b > 1").Set("expressionType", "SQL92"))
+	bySubscription := s.Ask(pullFrame(topic, 0, 0, "").Set("consumerGroup", "H25-group").Set("sysFlag", "0"))
+	withIt := s.Ask(pullFrame(topic, 0, 0, "a/b > 1").Set("expressionType", "SQL92"))
 	if official() {
 		if bySubscription.Code != 27 || withIt.Code != success {
 			t.Errorf("%d %s, %d %s", bySubscription.Code, bySubscription.Remark, withIt.Code, withIt.Remark)

@@ -26,31 +26,31 @@ func TestOffsetsOfDeletedGroup(t *testing.T) {
 	const group = "H11-group"
 	topic := s.topic("H11", 1)
 	for range 10 {
-		s.done(message(topic, 0, "", "x"))
+		s.Done(message(topic, 0, "", "x"))
 	}
 	s.stored(topic, 0, 0, 10)
 	offset := func() int64 {
-		return s.number("offset", wire.Request(14, "consumerGroup", group, "topic", topic, "queueId", "0"))
+		return s.Number("offset", wire.Request(14, "consumerGroup", group, "topic", topic, "queueId", "0"))
 	}
 	known := func() bool {
-		return strings.Contains(string(s.done(wire.Request(201)).Body), `"groupName":"`+group+`"`)
+		return strings.Contains(string(s.Done(wire.Request(201)).Body), `"groupName":"`+group+`"`)
 	}
-	s.done(beat("H11-member", group, topic))
-	s.done(wire.Request(15, "consumerGroup", group, "topic", topic, "queueId", "0", "commitOffset", "10"))
-	s.done(wire.Request(35, "clientID", "H11-member", "consumerGroup", group))
-	s.done(wire.Request(207, "groupName", group, "removeOffset", "false"))
+	s.Done(beat("H11-member", group, topic))
+	s.Done(wire.Request(15, "consumerGroup", group, "topic", topic, "queueId", "0", "commitOffset", "10"))
+	s.Done(wire.Request(35, "clientID", "H11-member", "consumerGroup", group))
+	s.Done(wire.Request(207, "groupName", group, "removeOffset", "false"))
 	if known() {
 		t.Error("the group is still there")
 	}
 	if got := offset(); got != 10 {
 		t.Errorf("after deleting it alone the group is at %d", got)
 	}
-	s.done(beat("H11-member", group, topic))
+	s.Done(beat("H11-member", group, topic))
 	if got := offset(); got != 10 || !known() {
 		t.Errorf("it comes back at %d, known %v", got, known())
 	}
-	s.done(wire.Request(35, "clientID", "H11-member", "consumerGroup", group))
-	s.done(wire.Request(207, "groupName", group, "removeOffset", "true"))
+	s.Done(wire.Request(35, "clientID", "H11-member", "consumerGroup", group))
+	s.Done(wire.Request(207, "groupName", group, "removeOffset", "true"))
 	if got := offset(); got != 0 || known() {
 		t.Errorf("after deleting it with its offsets the group is at %d, known %v", got, known())
 	}
@@ -65,12 +65,12 @@ func TestMembersDisagree(t *testing.T) {
 	a, b := dialShared(t), dialShared(t)
 	one, two := a.topic("H33-one", 1), a.topic("H33-two", 1)
 	for _, topic := range []string{one, two} {
-		a.done(message(topic, 0, "", topic))
+		a.Done(message(topic, 0, "", topic))
 		a.stored(topic, 0, 0, 1)
 	}
 	pull := func(s *server, topic string) *wire.Frame {
 		f := pullFrame(topic, 0, 0, "*").Set("consumerGroup", group).Set("subVersion", "1").Set("sysFlag", "0")
-		return s.call(f)
+		return s.Ask(f)
 	}
 	expect := func(when string, s *server, topic string, want int) {
 		t.Helper()
@@ -80,15 +80,15 @@ func TestMembersDisagree(t *testing.T) {
 		}
 	}
 	for range 3 {
-		a.done(beat("H33-a", group, one))
+		a.Done(beat("H33-a", group, one))
 		expect("after a's heartbeat", a, one, success)
 		expect("after a's heartbeat", b, two, notSubscribed)
-		b.done(beat("H33-b", group, two))
+		b.Done(beat("H33-b", group, two))
 		expect("after b's heartbeat", a, one, notSubscribed)
 		expect("after b's heartbeat", b, two, success)
 	}
 	// With one topic each they would be fine: both are members all the time.
-	members := string(a.done(wire.Request(38, "consumerGroup", group)).Body)
+	members := string(a.Done(wire.Request(38, "consumerGroup", group)).Body)
 	if !strings.Contains(members, `"H33-a"`) || !strings.Contains(members, `"H33-b"`) {
 		t.Errorf("members %s", members)
 	}

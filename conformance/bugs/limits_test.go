@@ -41,7 +41,7 @@ func TestQueuesAndNamesOfTopics(t *testing.T) {
 		{"a.b", 0, systemError, illegal},
 		{" ", 0, systemError, "The specified topic is blank."},
 	} {
-		answer := s.call(message(c.name, c.queueId, "", "x"))
+		answer := s.Ask(message(c.name, c.queueId, "", "x"))
 		if answer.Code != c.code || !strings.HasPrefix(answer.Remark, c.remark) {
 			t.Errorf("%.20q %d: %d %q, want %d %q", c.name, c.queueId, answer.Code, answer.Remark, c.code, c.remark)
 		}
@@ -59,7 +59,7 @@ func TestLargestFrame(t *testing.T) {
 		request := wire.Request(30, "topic", topic, "queueId", "0")
 		request.Form, request.Opaque = form, 1
 		request.WithBody(make([]byte, limit-len(request.Encode())))
-		if answer := s.done(request); answer.Form != form || answer.Ext["offset"] != "0" {
+		if answer := s.Done(request); answer.Form != form || answer.Ext["offset"] != "0" {
 			t.Errorf("form %d: answered in form %d, %v", form, answer.Form, answer.Ext)
 		}
 		request.Opaque = 2
@@ -67,7 +67,7 @@ func TestLargestFrame(t *testing.T) {
 			t.Fatalf("%d bytes", size)
 		}
 		request.WithBody(append(request.Body, 0))
-		if _, err := s.conn.Call(request, patience); !errors.Is(err, wire.ErrClosed) {
+		if _, err := s.Conn.Call(request, patience); !errors.Is(err, wire.ErrClosed) {
 			t.Errorf("form %d, one byte more: %v", form, err)
 		}
 	}

@@ -30,13 +30,13 @@ func TestBrokenMetadata(t *testing.T) {
 	b := c.Brokers[0]
 	s := dial(t, b.Addr)
 	topic := s.topic("H29", 1)
-	s.done(message(topic, 0, "", "stays"))
+	s.Done(message(topic, 0, "", "stays"))
 	s.stored(topic, 0, 0, 1)
 	later := s.topic("H29-later", 1)
-	s.done(message(later, 0, wire.Properties("DELAY", "1"), "x"))
+	s.Done(message(later, 0, wire.Properties("DELAY", "1"), "x"))
 	s.stored(later, 0, 0, 1)
-	s.done(wire.Request(200).WithBody([]byte(`{"groupName":"H29-group","consumeEnable":true,"consumeFromMinEnable":true,"retryQueueNums":1,"retryMaxTimes":7}`)))
-	s.done(wire.Request(15, "consumerGroup", "H29-group", "topic", topic, "queueId", "0", "commitOffset", "1"))
+	s.Done(wire.Request(200).WithBody([]byte(`{"groupName":"H29-group","consumeEnable":true,"consumeFromMinEnable":true,"retryQueueNums":1,"retryMaxTimes":7}`)))
+	s.Done(wire.Request(15, "consumerGroup", "H29-group", "topic", topic, "queueId", "0", "commitOffset", "1"))
 	stop(t, b)
 	good := map[string][]byte{}
 	for _, name := range metadata {
@@ -70,7 +70,7 @@ func TestBrokenMetadata(t *testing.T) {
 		start(t, b)
 		whole(what)
 		s := dial(t, b.Addr)
-		if got := s.number("offset", wire.Request(14, "consumerGroup", "H29-group", "topic", topic, "queueId", "0")); got != 1 {
+		if got := s.Number("offset", wire.Request(14, "consumerGroup", "H29-group", "topic", topic, "queueId", "0")); got != 1 {
 			t.Errorf("%s: the group's offset is %d", what, got)
 		}
 		stop(t, b)
@@ -86,7 +86,7 @@ func TestBrokenMetadata(t *testing.T) {
 	s = dial(t, b.Addr)
 	s.topic(topic, 1) // the administrator makes it again
 	whole("all broken")
-	s.done(message(topic, 0, "", "goes on"))
+	s.Done(message(topic, 0, "", "goes on"))
 	if ms := s.stored(topic, 0, 0, 2); len(ms) != 2 || ms[1].QueueOffset != 1 {
 		t.Errorf("%d messages after a start without metadata", len(ms))
 	}

@@ -38,13 +38,13 @@ func (f *fake) register(topics ...string) {
 		table = append(table, fmt.Sprintf(`%q:{"order":false,"perm":6,"readQueueNums":4,"topicFilterType":"SINGLE_TAG","topicName":%q,`+
 			`"topicSysFlag":0,"writeQueueNums":4}`, topic, topic))
 	}
-	f.done(f.header(103).WithBody(fmt.Appendf(nil, `{"filterServerList":[],"topicConfigSerializeWrapper":{"dataVersion":{"counter":%d,"timestamp":1},`+
+	f.Done(f.header(103).WithBody(fmt.Appendf(nil, `{"filterServerList":[],"topicConfigSerializeWrapper":{"dataVersion":{"counter":%d,"timestamp":1},`+
 		`"topicConfigTable":{%s}}}`, f.version, strings.Join(table, ","))))
 }
 
 func (f *fake) unregister() {
 	f.t.Helper()
-	f.done(f.header(104))
+	f.Done(f.header(104))
 }
 
 // route is what clients see of a topic's route.
@@ -80,7 +80,7 @@ func (r route) perm() int {
 // route asks for a topic's route; false: there is none.
 func (s *server) route(topic string) (r route, ok bool) {
 	s.t.Helper()
-	answer := s.call(wire.Request(105, "topic", topic))
+	answer := s.Ask(wire.Request(105, "topic", topic))
 	switch answer.Code {
 	case success:
 	case topicNotExist:
@@ -107,7 +107,7 @@ func TestTopicGoneFromOneBroker(t *testing.T) {
 	if got := r.brokers(); !slices.Equal(got, []string{"H12-a", "H12-b"}) {
 		t.Errorf("after a registration without the topic: %v", got)
 	}
-	a.done(wire.Request(216, "topic", "H12"))
+	a.Done(wire.Request(216, "topic", "H12"))
 	if r, ok := a.route("H12"); ok {
 		t.Errorf("after DELETE_TOPIC_IN_NAMESRV: %v", r)
 	}
@@ -148,7 +148,7 @@ func TestWipedWritePermission(t *testing.T) {
 		r, _ := f.route("H17")
 		return r.perm()
 	}
-	if n := f.number("wipeTopicCount", wire.Request(205, "brokerName", "H17")); n != 2 || perm() != 4 {
+	if n := f.Number("wipeTopicCount", wire.Request(205, "brokerName", "H17")); n != 2 || perm() != 4 {
 		t.Errorf("wiped %d topics; perm %d", n, perm())
 	}
 	f.register("H17", "H17-other", "H17-new")
@@ -159,7 +159,7 @@ func TestWipedWritePermission(t *testing.T) {
 	if got := perm(); got != want {
 		t.Errorf("after a registration with a new topic: perm %d, want %d", got, want)
 	}
-	f.number("addTopicCount", wire.Request(327, "brokerName", "H17"))
+	f.Number("addTopicCount", wire.Request(327, "brokerName", "H17"))
 	if got := perm(); got != 6 {
 		t.Errorf("after ADD_WRITE_PERM_OF_BROKER: perm %d", got)
 	}
@@ -180,7 +180,7 @@ func TestUnregisteredBroker(t *testing.T) {
 	if r, ok := s.route("H32"); !ok || !slices.Equal(r.brokers(), []string{"H32"}) {
 		t.Errorf("registered again: %v", r)
 	}
-	f.conn.Close()
+	f.Conn.Close()
 	until(t, "the broker has left the route with its connection", func() bool {
 		_, ok := s.route("H32")
 		return !ok
@@ -194,9 +194,9 @@ func TestRoutesAreJSON(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, "Trap7", "127.0.0.1:17")
 	f.register("Trap7", "Trap7-gone")
-	f.done(wire.Request(205, "brokerName", "Trap7"))
-	f.done(wire.Request(100, "namespace", "ORDER_TOPIC_CONFIG", "key", "Trap7", "value", `Trap7:4;"quoted":1`))
-	f.done(wire.Request(216, "topic", "Trap7-gone", "clusterName", "FakeCluster"))
+	f.Done(wire.Request(205, "brokerName", "Trap7"))
+	f.Done(wire.Request(100, "namespace", "ORDER_TOPIC_CONFIG", "key", "Trap7", "value", `Trap7:4;"quoted":1`))
+	f.Done(wire.Request(216, "topic", "Trap7-gone", "clusterName", "FakeCluster"))
 	if _, ok := f.route("Trap7-gone"); ok {
 		t.Error("the topic deleted by its cluster is still routed")
 	}
@@ -207,7 +207,7 @@ func TestRoutesAreJSON(t *testing.T) {
 		if standard != "" {
 			request.Set("acceptStandardJsonOnly", standard)
 		}
-		return f.done(request).Body
+		return f.Done(request).Body
 	}
 	for _, c := range []struct {
 		version  int
@@ -228,5 +228,5 @@ func TestRoutesAreJSON(t *testing.T) {
 			t.Errorf("version %d: %s", c.version, text)
 		}
 	}
-	f.done(wire.Request(102, "namespace", "ORDER_TOPIC_CONFIG", "key", "Trap7"))
+	f.Done(wire.Request(102, "namespace", "ORDER_TOPIC_CONFIG", "key", "Trap7"))
 }

@@ -15,12 +15,12 @@ func TestOffsetOfFutureTime(t *testing.T) {
 	s := dialShared(t)
 	topic := s.topic("H09", 1)
 	for range 10 {
-		s.done(message(topic, 0, "", "x"))
+		s.Done(message(topic, 0, "", "x"))
 	}
 	ms := s.stored(topic, 0, 0, 10)
 	search := func(ms int64) int64 {
 		t.Helper()
-		return s.number("offset", wire.Request(29, "topic", topic, "queueId", "0", "timestamp", text(ms)))
+		return s.Number("offset", wire.Request(29, "topic", topic, "queueId", "0", "timestamp", text(ms)))
 	}
 	if got := search(time.Now().Add(time.Hour).UnixMilli()); got != 9 {
 		t.Errorf("in an hour: %d", got)
@@ -39,10 +39,10 @@ func TestPullBehindTheEnd(t *testing.T) {
 	s := dialShared(t)
 	topic := s.topic("H10", 1)
 	for range 5 {
-		s.done(message(topic, 0, "", "x"))
+		s.Done(message(topic, 0, "", "x"))
 	}
 	s.stored(topic, 0, 0, 5)
-	answer := s.call(pullFrame(topic, 0, 105, "*"))
+	answer := s.Ask(pullFrame(topic, 0, 105, "*"))
 	if answer.Code != pullMoved || answer.Ext["nextBeginOffset"] != "5" || answer.Ext["minOffset"] != "0" || answer.Ext["maxOffset"] != "5" {
 		t.Errorf("%d %q %v", answer.Code, answer.Remark, answer.Ext)
 	}
@@ -55,20 +55,20 @@ func TestResetToFutureTime(t *testing.T) {
 	s := dialShared(t)
 	topic := s.topic("H09-reset", 1)
 	for range 10 {
-		s.done(message(topic, 0, "", "x"))
+		s.Done(message(topic, 0, "", "x"))
 	}
 	s.stored(topic, 0, 0, 10)
-	s.done(wire.Request(34).WithBody([]byte(`{"clientID":"H09-member","consumerDataSet":[{"consumeFromWhere":"CONSUME_FROM_FIRST_OFFSET",` +
+	s.Done(wire.Request(34).WithBody([]byte(`{"clientID":"H09-member","consumerDataSet":[{"consumeFromWhere":"CONSUME_FROM_FIRST_OFFSET",` +
 		`"consumeType":"CONSUME_PASSIVELY","groupName":"H09-reset","messageModel":"CLUSTERING","subscriptionDataSet":[{"classFilterMode":false,` +
 		`"codeSet":[],"expressionType":"TAG","subString":"*","subVersion":1,"tagsSet":[],"topic":"H09-reset"}],"unitMode":false}],"producerDataSet":[]}`)))
-	s.done(wire.Request(15, "consumerGroup", "H09-reset", "topic", topic, "queueId", "0", "commitOffset", "4"))
+	s.Done(wire.Request(15, "consumerGroup", "H09-reset", "topic", topic, "queueId", "0", "commitOffset", "4"))
 	for _, c := range []struct{ timestamp, force, want string }{
 		{"-1", "true", "10"},
 		{text(time.Now().Add(time.Hour).UnixMilli()), "true", "9"},
 		{"-1", "false", "4"}, // without force offsets only go back
 		{"0", "true", "0"},
 	} {
-		answer := s.done(wire.Request(222, "topic", topic, "group", "H09-reset", "timestamp", c.timestamp, "isForce", c.force))
+		answer := s.Done(wire.Request(222, "topic", topic, "group", "H09-reset", "timestamp", c.timestamp, "isForce", c.force))
 		v, err := wire.ParseJSON(answer.Body)
 		if err != nil {
 			t.Fatalf("%v in %s", err, answer.Body)

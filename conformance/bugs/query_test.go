@@ -17,7 +17,7 @@ func (s *server) query(topic, key string, unique bool) []*wire.Message {
 	if unique {
 		f.Set("_UNIQUE_KEY_QUERY", "true")
 	}
-	answer := s.call(f)
+	answer := s.Ask(f)
 	if answer.Code == queryNotFound {
 		return nil
 	}
@@ -37,7 +37,7 @@ func TestKeyCollision(t *testing.T) {
 	s := dialShared(t)
 	for _, topic := range []string{"AaTopic", "BBTopic"} { // "AaTopic#Aa", "AaTopic#BB", "BBTopic#Aa", "BBTopic#BB" have one hash
 		s.topic(topic, 1)
-		s.done(message(topic, 0, wire.Properties("KEYS", "Aa"), topic+" Aa"))
+		s.Done(message(topic, 0, wire.Properties("KEYS", "Aa"), topic+" Aa"))
 		s.stored(topic, 0, 0, 1)
 	}
 	until(t, "both are indexed", func() bool { return len(s.query("BBTopic", "Aa", false)) == 2 })
@@ -61,7 +61,7 @@ func TestManyWithOneUniqueKey(t *testing.T) {
 	s := dialShared(t)
 	topic, key := s.topic("H08", 1), "7F0000010D15000000010000000108AA"
 	for _, body := range []string{"first", "second", "third"} {
-		s.done(message(topic, 0, wire.Properties("UNIQ_KEY", key), body))
+		s.Done(message(topic, 0, wire.Properties("UNIQ_KEY", key), body))
 	}
 	until(t, "all are indexed", func() bool { return len(s.query(topic, key, true)) == 3 })
 	for i, m := range s.query(topic, key, true) {
@@ -76,11 +76,11 @@ func TestQueryConsumeQueue(t *testing.T) {
 	s := dialShared(t)
 	topic := s.topic("H15", 1)
 	for range 20 {
-		s.done(message(topic, 0, wire.Properties("TAGS", "TagA"), "row"))
+		s.Done(message(topic, 0, wire.Properties("TAGS", "TagA"), "row"))
 	}
 	ms := s.stored(topic, 0, 0, 20)
 	ask := func(index, count string) *wire.Frame {
-		return s.call(wire.Request(321, "topic", topic, "queueId", "0", "index", index, "count", count))
+		return s.Ask(wire.Request(321, "topic", topic, "queueId", "0", "index", index, "count", count))
 	}
 	answer := ask("5", "10")
 	if answer.Code != success || answer.Remark != "not set any response code" {
@@ -109,13 +109,13 @@ func TestQueryConsumeQueue(t *testing.T) {
 	}{
 		{ask("20", "10"), success, "Index 20 of 0@H15 is not exist!"},
 		{ask("-1", "10"), success, "Index -1 of 0@H15 is not exist!"},
-		{s.call(wire.Request(321, "topic", "H15-none", "queueId", "3", "index", "0", "count", "1")), systemError, "3@H15-none is not exist!"},
+		{s.Ask(wire.Request(321, "topic", "H15-none", "queueId", "3", "index", "0", "count", "1")), systemError, "3@H15-none is not exist!"},
 	} {
 		if c.f.Code != c.code || c.f.Remark != c.remark || len(c.f.Body) > 0 {
 			t.Errorf("%d %q %q, want %d %q", c.f.Code, c.f.Remark, c.f.Body, c.code, c.remark)
 		}
 	}
-	group := s.call(wire.Request(321, "topic", topic, "queueId", "0", "index", "0", "count", "1", "consumerGroup", "H15-group"))
+	group := s.Ask(wire.Request(321, "topic", topic, "queueId", "0", "index", "0", "count", "1", "consumerGroup", "H15-group"))
 	if !strings.Contains(string(group.Body), `"filterData":"H15-group@H15 is not online!"`) {
 		t.Errorf("%s", group.Body)
 	}
@@ -125,10 +125,10 @@ func TestQueryConsumeQueue(t *testing.T) {
 func TestCleaningRequests(t *testing.T) {
 	s := dialShared(t)
 	topic := s.topic("Cleaning", 1)
-	s.done(message(topic, 0, "", "stays"))
+	s.Done(message(topic, 0, "", "stays"))
 	s.stored(topic, 0, 0, 1)
 	for _, code := range []int{306, 316, 329} {
-		answer := s.call(wire.Request(code))
+		answer := s.Ask(wire.Request(code))
 		if answer.Code != success || answer.Remark != "" || answer.Ext != nil || len(answer.Body) > 0 {
 			t.Errorf("%d: %d %q %v %q", code, answer.Code, answer.Remark, answer.Ext, answer.Body)
 		}

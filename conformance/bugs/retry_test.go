@@ -21,7 +21,7 @@ func TestDelayOffsetTooLarge(t *testing.T) {
 	s := dial(t, b.Addr)
 	topic := s.topic("H03", 1)
 	delayed := wire.Properties("DELAY", "1", "WAIT", "true") // 1 s
-	s.done(message(topic, 0, delayed, "before"))
+	s.Done(message(topic, 0, delayed, "before"))
 	s.stored(topic, 0, 0, 1)
 	if err := b.Stop(); err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestDelayOffsetTooLarge(t *testing.T) {
 	}
 	s = dial(t, b.Addr)
 	began := time.Now()
-	s.done(message(topic, 0, delayed, "after"))
+	s.Done(message(topic, 0, delayed, "after"))
 	ms := s.stored(topic, 0, 0, 2)
 	if len(ms) != 2 || string(ms[1].Body) != "after" {
 		t.Fatalf("%d messages", len(ms))
@@ -50,14 +50,14 @@ func TestDelayOffsetTooLarge(t *testing.T) {
 func TestDeadLetterAtOnce(t *testing.T) {
 	s := dialShared(t)
 	topic, group := s.topic("H04", 1), "H04-group"
-	s.done(wire.Request(200).WithBody([]byte(`{"groupName":"` + group + `","consumeEnable":true,"consumeFromMinEnable":true,"consumeBroadcastEnable":true,` +
+	s.Done(wire.Request(200).WithBody([]byte(`{"groupName":"` + group + `","consumeEnable":true,"consumeFromMinEnable":true,"consumeBroadcastEnable":true,` +
 		`"retryQueueNums":1,"retryMaxTimes":16,"brokerId":0,"whichBrokerWhenConsumeSlowly":1,"notifyConsumerIdsChangedEnable":true}`)))
 	back := func(m *wire.Message, level string) {
 		t.Helper()
-		s.done(wire.Request(36, "group", group, "offset", text(m.PhyOffset), "delayLevel", level, "originMsgId", m.MsgId(), "originTopic", topic,
+		s.Done(wire.Request(36, "group", group, "offset", text(m.PhyOffset), "delayLevel", level, "originMsgId", m.MsgId(), "originTopic", topic,
 			"unitMode", "false", "maxReconsumeTimes", "2"))
 	}
-	s.done(message(topic, 0, wire.Properties("TAGS", "T"), "poison"))
+	s.Done(message(topic, 0, wire.Properties("TAGS", "T"), "poison"))
 	m := s.stored(topic, 0, 0, 1)[0]
 	for i := range int64(2) {
 		back(m, "1")
@@ -104,22 +104,22 @@ func TestOrderlyRetryLimit(t *testing.T) {
 	t.Parallel()
 	s := dialShared(t)
 	const group = "H05-group"
-	s.done(wire.Request(200).WithBody([]byte(`{"groupName":"` + group + `","retryMaxTimes":16,"retryQueueNums":1}`)))
+	s.Done(wire.Request(200).WithBody([]byte(`{"groupName":"` + group + `","retryMaxTimes":16,"retryQueueNums":1}`)))
 	s.topic("%RETRY%"+group, 1)
-	s.done(resend(group, "0", "1"))
+	s.Done(resend(group, "0", "1"))
 	if ms := s.stored("%RETRY%"+group, 0, 0, 1); len(ms) != 1 || ms[0].ReconsumeTimes != 0 {
 		t.Errorf("the first is %v", ms)
 	}
-	s.done(resend(group, "1", "1"))
+	s.Done(resend(group, "1", "1"))
 	dead := s.stored("%DLQ%"+group, 0, 0, 1)
 	if len(dead) != 1 || dead[0].ReconsumeTimes != 1 || string(dead[0].Body) != "again" || dead[0].Properties["RETRY_TOPIC"] != "H05" {
 		t.Errorf("dead letters %v", dead)
 	}
-	s.done(resend(group, "15", ""))
+	s.Done(resend(group, "15", ""))
 	if ms := s.stored("%RETRY%"+group, 0, 1, 2); len(ms) != 1 || ms[0].ReconsumeTimes != 15 {
 		t.Errorf("below the group's limit: %v", ms)
 	}
-	s.done(resend(group, "16", ""))
+	s.Done(resend(group, "16", ""))
 	if dead := s.stored("%DLQ%"+group, 0, 1, 2); len(dead) != 1 || dead[0].ReconsumeTimes != 16 {
 		t.Errorf("at the group's limit: %v", dead)
 	}
@@ -136,12 +136,12 @@ func TestSendToRetryTopic(t *testing.T) {
 	s := dialShared(t)
 	for _, group := range []string{"H06-group", "H06-missing"} {
 		if group == "H06-group" {
-			s.done(wire.Request(200).WithBody([]byte(`{"groupName":"` + group + `"}`)))
+			s.Done(wire.Request(200).WithBody([]byte(`{"groupName":"` + group + `"}`)))
 		}
 		s.topic("%RETRY%"+group, 1)
-		s.done(resend(group, "", ""))
-		s.done(resend(group, "0", ""))
-		s.done(resend(group, "0", "3"))
+		s.Done(resend(group, "", ""))
+		s.Done(resend(group, "0", ""))
+		s.Done(resend(group, "0", "3"))
 		for _, m := range s.stored("%RETRY%"+group, 0, 0, 3) {
 			if m.ReconsumeTimes != 0 || string(m.Body) != "again" {
 				t.Errorf("%s: %+v", group, m)

@@ -13,6 +13,7 @@ import (
 
 	"rocketd/conformance/target"
 	"rocketd/conformance/wire"
+	"rocketd/conformance/wire/wiretest"
 )
 
 // patience is how long anything may take that has to happen.
@@ -58,8 +59,8 @@ func official() bool { return shared.Kind == target.Official }
 
 // server is a broker as a raw client sees it.
 type server struct {
-	t    *testing.T
-	conn *wire.Conn
+	wiretest.Asker
+	t *testing.T
 }
 
 // dial connects to a broker; the connection is closed with the test.
@@ -70,7 +71,7 @@ func dial(t *testing.T, addr string) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	return &server{t, c}
+	return &server{wiretest.Asker{T: t, Conn: c, Patience: patience}, t}
 }
 
 func dialShared(t *testing.T) *server {
@@ -78,41 +79,12 @@ func dialShared(t *testing.T) *server {
 	return dial(t, shared.Brokers[0].Addr)
 }
 
-func (s *server) call(f *wire.Frame) *wire.Frame {
-	s.t.Helper()
-	answer, err := s.conn.Call(f, patience)
-	if err != nil {
-		s.t.Fatalf("request %d %v: %v", f.Code, f.Ext, err)
-	}
-	return answer
-}
-
-// done makes a call that must be answered SUCCESS.
-func (s *server) done(f *wire.Frame) *wire.Frame {
-	s.t.Helper()
-	answer := s.call(f)
-	if answer.Code != success {
-		s.t.Fatalf("request %d %v: %d %s", f.Code, f.Ext, answer.Code, answer.Remark)
-	}
-	return answer
-}
-
-// number makes a call whose answer is one number.
-func (s *server) number(field string, f *wire.Frame) int64 {
-	s.t.Helper()
-	n, err := strconv.ParseInt(s.done(f).Ext[field], 10, 64)
-	if err != nil {
-		s.t.Fatalf("request %d %v: %v", f.Code, f.Ext, err)
-	}
-	return n
-}
-
 func text[T int | int32 | int64](n T) string { return strconv.FormatInt(int64(n), 10) }
 
 // topic creates a topic.
 func (s *server) topic(name string, queues int) string {
 	s.t.Helper()
-	s.done(wire.Request(17, "topic", name, "defaultTopic", "TBW102", "readQueueNums", text(queues), "writeQueueNums", text(queues), "perm", "6",
+	s.Done(wire.Request(17, "topic", name, "defaultTopic", "TBW102", "readQueueNums", text(queues), "writeQueueNums", text(queues), "perm", "6",
 		"topicFilterType", "SINGLE_TAG", "topicSysFlag", "0", "order", "false"))
 	return name
 }
@@ -139,7 +111,7 @@ func pullFrame(topic string, queueId int, offset int64, tags string) *wire.Frame
 func (s *server) pull(topic string, queueId int, offset int64, tags string) (all []*wire.Message) {
 	s.t.Helper()
 	for {
-		answer := s.call(pullFrame(topic, queueId, offset, tags))
+		answer := s.Ask(pullFrame(topic, queueId, offset, tags))
 		switch answer.Code {
 		case success:
 			ms, err := wire.Messages(answer.Body)
@@ -160,7 +132,7 @@ func (s *server) pull(topic string, queueId int, offset int64, tags string) (all
 // max is the end of a queue.
 func (s *server) max(topic string, queueId int) int64 {
 	s.t.Helper()
-	return s.number("offset", wire.Request(30, "topic", topic, "queueId", text(queueId)))
+	return s.Number("offset", wire.Request(30, "topic", topic, "queueId", text(queueId)))
 }
 
 // stored waits until a queue has n messages and returns those from an offset on.

@@ -29,19 +29,19 @@ func TestStrictBrokerAndItsEnd(t *testing.T) {
 		want  int
 	}{{"TBW102", topicNotExist}, {"broker-a", success}, {"DefaultCluster", success}} {
 		topic := "H13-" + m.model
-		if answer := s.call(message(topic, 0, "", "x").Set("c", m.model)); answer.Code != m.want {
+		if answer := s.Ask(message(topic, 0, "", "x").Set("c", m.model)); answer.Code != m.want {
 			t.Errorf("after the model of %s: %d %q, want %d", m.model, answer.Code, answer.Remark, m.want)
 		}
 	}
 	s.topic("%RETRY%H06-nobody", 1)
-	if answer := s.call(resend("H06-nobody", "0", "")); answer.Code != groupNotExist || !strings.HasPrefix(answer.Remark, "subscription group not exist, H06-nobody ") {
+	if answer := s.Ask(resend("H06-nobody", "0", "")); answer.Code != groupNotExist || !strings.HasPrefix(answer.Remark, "subscription group not exist, H06-nobody ") {
 		t.Errorf("a send to the retry topic of no group: %d %q", answer.Code, answer.Remark)
 	}
 	routed := func() bool {
 		r, ok := names.route("H13-DefaultCluster")
 		return ok && slices.Equal(r.brokers(), []string{b.Name})
 	}
-	inCluster := func() bool { return strings.Contains(string(names.call(wire.Request(106)).Body), b.Addr) }
+	inCluster := func() bool { return strings.Contains(string(names.Ask(wire.Request(106)).Body), b.Addr) }
 	until(t, "the broker is routed", routed)
 	for what, end := range map[string]func() error{"SIGTERM": b.Stop, "SIGKILL": b.Kill} {
 		if err := end(); err != nil {

@@ -17,14 +17,14 @@ func checking(t *testing.T, group string) *server {
 	c := target.Start(t, target.Options{Brokers: []target.BrokerOptions{{Conf: map[string]string{
 		"transactionCheckInterval": "1000", "transactionTimeOut": "500", "transactionCheckMax": "3"}}}})
 	s := dial(t, c.Brokers[0].Addr)
-	s.done(wire.ProducerHeartbeat("bugs-1", group))
+	s.Done(wire.ProducerHeartbeat("bugs-1", group))
 	return s
 }
 
 // checks are the checks so far of half messages whose body begins with prefix.
 func (s *server) checks(prefix string) ([]*wire.Frame, []*wire.Message) {
 	s.t.Helper()
-	frames, ms, err := s.conn.Checks(prefix)
+	frames, ms, err := s.Conn.Checks(prefix)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestTransactionCheckTimes(t *testing.T) {
 	const group = "H23-group"
 	s := checking(t, group)
 	topic := s.topic("H23", 1)
-	s.done(wire.Half(topic, 0, group, "open", "KEYS", "k"))
+	s.Done(wire.Half(topic, 0, group, "open", "KEYS", "k"))
 	given := s.stored(wire.GivenUpTopic, 0, 0, 1)[0]
 	checks, ms := s.checks("open")
 	if len(checks) != 3 {
@@ -58,13 +58,13 @@ func TestTransactionCheckTimes(t *testing.T) {
 	if end := s.max(topic, 0); end != 0 {
 		t.Errorf("%d messages are visible", end)
 	}
-	s.done(wire.Request(323, "msgId", given.MsgId()))
+	s.Done(wire.Request(323, "msgId", given.MsgId()))
 	until(t, "three more checks", func() bool { checks, _ = s.checks("open"); return len(checks) >= 6 })
-	s.done(wire.EndChecked(group, checks[5], wire.Commit))
+	s.Done(wire.EndChecked(group, checks[5], wire.Commit))
 	if m := s.stored(topic, 0, 0, 1)[0]; string(m.Body) != "open" || m.SysFlag&0xC != 8 || m.Properties["TRAN_MSG"] != "true" {
 		t.Errorf("committed: %+v", m)
 	}
-	answer := s.call(wire.Request(323, "msgId", "nonsense"))
+	answer := s.Ask(wire.Request(323, "msgId", "nonsense"))
 	if answer.Code != systemError || answer.Remark != "Exception was thrown when putting message back to RMQ_SYS_TRANS_HALF_TOPIC." {
 		t.Errorf("resume of nonsense: %d %s", answer.Code, answer.Remark)
 	}
@@ -79,10 +79,10 @@ func TestTransactionImmunity(t *testing.T) {
 	s := checking(t, group)
 	topic := s.topic("H22", 1)
 	born := time.Now()
-	s.done(wire.Half(topic, 0, group, "immune", "CHECK_IMMUNITY_TIME_IN_SECONDS", "6"))
-	ended := s.done(wire.Half(topic, 0, group, "ended", "CHECK_IMMUNITY_TIME_IN_SECONDS", "6"))
+	s.Done(wire.Half(topic, 0, group, "immune", "CHECK_IMMUNITY_TIME_IN_SECONDS", "6"))
+	ended := s.Done(wire.Half(topic, 0, group, "ended", "CHECK_IMMUNITY_TIME_IN_SECONDS", "6"))
 	until(t, "it has been moved", func() bool { return s.max(wire.HalfTopic, 0) > 2 })
-	s.done(wire.EndSent(group, ended, wire.Commit)) // by the offsets from before
+	s.Done(wire.EndSent(group, ended, wire.Commit)) // by the offsets from before
 	given := s.stored(wire.GivenUpTopic, 0, 0, 1)[0]
 	checks, ms := s.checks("immune")
 	if official() {
@@ -113,7 +113,7 @@ func TestEndTransactionRemarks(t *testing.T) {
 	const group = "EndGroup"
 	s := dialShared(t)
 	topic := s.topic("EndTransaction", 1)
-	half := s.done(wire.Half(topic, 0, group, "half"))
+	half := s.Done(wire.Half(topic, 0, group, "half"))
 	if half.Ext["queueId"] != "0" || half.Ext["MSG_REGION"] != "DefaultRegion" || half.Ext["TRACE_ON"] != "true" || half.Ext["transactionId"] != "" {
 		t.Errorf("answered %v", half.Ext)
 	}
@@ -128,19 +128,19 @@ func TestEndTransactionRemarks(t *testing.T) {
 		{wire.End(group, half.Ext["queueOffset"], "123456789012", wire.Commit, false), "Find prepared transaction message failed"},
 		{wire.End(group, half.Ext["queueOffset"], "123456789012", wire.Rollback, true), "Find prepared transaction message failed"},
 	} {
-		if a := s.call(c.f); a.Code != systemError || a.Remark != c.remark {
+		if a := s.Ask(c.f); a.Code != systemError || a.Remark != c.remark {
 			t.Errorf("%v: %d %s", c.f.Ext, a.Code, a.Remark)
 		}
 	}
-	unknown, err := s.conn.Send(wire.EndSent(group, half, wire.Unknown))
+	unknown, err := s.Conn.Send(wire.EndSent(group, half, wire.Unknown))
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := s.done(wire.Half(topic, 0, group, "other"))
-	if a := s.done(wire.EndSent(group, other, wire.Rollback)); a.Remark != "not set any response code" || len(a.Ext) != 0 {
+	other := s.Done(wire.Half(topic, 0, group, "other"))
+	if a := s.Done(wire.EndSent(group, other, wire.Rollback)); a.Remark != "not set any response code" || len(a.Ext) != 0 {
 		t.Errorf("rollback: %q %v", a.Remark, a.Ext)
 	}
-	a := s.done(commit)
+	a := s.Done(commit)
 	if a.Remark != "" || len(a.Ext) != 0 {
 		t.Errorf("commit: %q %v", a.Remark, a.Ext)
 	}
@@ -160,7 +160,7 @@ func TestTransactionEndFields(t *testing.T) {
 	s := checking(t, group)
 	topic := s.topic("EndFields", 1)
 	end := func(body, missing string) *wire.Frame {
-		return s.call(wire.EndSent(group, s.done(wire.Half(topic, 0, group, body)), wire.Commit).Without(missing))
+		return s.Ask(wire.EndSent(group, s.Done(wire.Half(topic, 0, group, body)), wire.Commit).Without(missing))
 	}
 	for i, name := range []string{"msgId", "transactionId", "fromTransactionCheck"} {
 		if a := end("without "+name, name); a.Code != 0 {

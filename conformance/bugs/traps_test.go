@@ -20,17 +20,17 @@ func TestDelayLevels(t *testing.T) {
 	const last = 17 // the queue of the 18th level
 	delayed := s.max("SCHEDULE_TOPIC_XXXX", last)
 	for _, level := range []string{"18", "19", "2147483647"} {
-		s.done(message(topic, 0, wire.Properties("DELAY", level), "late"))
+		s.Done(message(topic, 0, wire.Properties("DELAY", level), "late"))
 	}
 	until(t, "three are delayed by the longest", func() bool { return s.max("SCHEDULE_TOPIC_XXXX", last) == delayed+3 })
 	for _, level := range []string{"0", "-1", "-2147483648"} {
-		s.done(message(topic, 0, wire.Properties("DELAY", level), "at once"))
+		s.Done(message(topic, 0, wire.Properties("DELAY", level), "at once"))
 	}
 	if ms := s.stored(topic, 0, 0, 3); len(ms) != 3 {
 		t.Errorf("%d messages at once", len(ms))
 	}
 	for _, level := range []string{"x", "4 ", "4Flags", "99999999999"} {
-		if answer := s.call(message(topic, 0, wire.Properties("DELAY", level), "never")); answer.Code != systemError || answer.Remark == "" {
+		if answer := s.Ask(message(topic, 0, wire.Properties("DELAY", level), "never")); answer.Code != systemError || answer.Remark == "" {
 			t.Errorf("DELAY %q: %d %q", level, answer.Code, answer.Remark)
 		}
 	}
@@ -57,7 +57,7 @@ func TestPropertiesText(t *testing.T) {
 		{"\x01v\x02b\x01v", map[string]string{"b": "v"}},
 	}
 	for _, c := range texts {
-		s.done(message(topic, 0, c.text, "x"))
+		s.Done(message(topic, 0, c.text, "x"))
 	}
 	for i, m := range s.stored(topic, 0, 0, int64(len(texts))) {
 		got := maps.Clone(m.Properties)
@@ -75,9 +75,9 @@ func TestOffsetOfNewGroup(t *testing.T) {
 	s := dialShared(t)
 	topic := s.topic("Trap3", 1)
 	ask := func() *wire.Frame {
-		return s.call(wire.Request(14, "consumerGroup", "Trap3-new", "topic", topic, "queueId", "0"))
+		return s.Ask(wire.Request(14, "consumerGroup", "Trap3-new", "topic", topic, "queueId", "0"))
 	}
-	s.done(message(topic, 0, "", "x"))
+	s.Done(message(topic, 0, "", "x"))
 	s.stored(topic, 0, 0, 1)
 	if answer := ask(); answer.Code != success || answer.Ext["offset"] != "0" {
 		t.Errorf("%d %q %v", answer.Code, answer.Remark, answer.Ext)
@@ -92,7 +92,7 @@ func TestCodesOfRefusals(t *testing.T) {
 	t.Parallel()
 	s := dialShared(t)
 	s.topic("Trap4", 1)
-	s.done(wire.Request(17, "topic", "Trap4-read", "defaultTopic", "TBW102", "readQueueNums", "1", "writeQueueNums", "1", "perm", "4",
+	s.Done(wire.Request(17, "topic", "Trap4-read", "defaultTopic", "TBW102", "readQueueNums", "1", "writeQueueNums", "1", "perm", "4",
 		"topicFilterType", "SINGLE_TAG", "topicSysFlag", "0", "order", "false"))
 	for _, c := range []struct {
 		name string
@@ -104,7 +104,7 @@ func TestCodesOfRefusals(t *testing.T) {
 		{"topic that can't be made", message("Trap4-none", 0, "", "x").Set("c", "Trap4-no-model"), topicNotExist},
 		{"message too large", message("Trap4", 0, "", strings.Repeat("x", 4<<20+1)), messageIllegal},
 	} {
-		if answer := s.call(c.f); answer.Code != c.want {
+		if answer := s.Ask(c.f); answer.Code != c.want {
 			t.Errorf("%s: %d %q, want %d", c.name, answer.Code, answer.Remark, c.want)
 		}
 	}
@@ -116,10 +116,10 @@ func TestFilteredPullMovesOn(t *testing.T) {
 	s := dialShared(t)
 	topic := s.topic("Trap8", 1)
 	for range 40 {
-		s.done(message(topic, 0, wire.Properties("TAGS", "A"), "x"))
+		s.Done(message(topic, 0, wire.Properties("TAGS", "A"), "x"))
 	}
 	s.stored(topic, 0, 0, 40)
-	answer := s.call(pullFrame(topic, 0, 3, "B"))
+	answer := s.Ask(pullFrame(topic, 0, 3, "B"))
 	if answer.Code != pullRetry || answer.Ext["nextBeginOffset"] != "40" {
 		t.Errorf("%d %q %v", answer.Code, answer.Remark, answer.Ext)
 	}
@@ -136,7 +136,7 @@ func TestQueueLocks(t *testing.T) {
 		for _, q := range queues {
 			set = append(set, fmt.Sprintf(`{"brokerName":"broker-a","queueId":%d,"topic":"Trap9"}`, q))
 		}
-		body := s.done(wire.Request(code).WithBody(fmt.Appendf(nil, `{"clientId":%q,"consumerGroup":"Trap9","mqSet":[%s]}`, client, strings.Join(set, ",")))).Body
+		body := s.Done(wire.Request(code).WithBody(fmt.Appendf(nil, `{"clientId":%q,"consumerGroup":"Trap9","mqSet":[%s]}`, client, strings.Join(set, ",")))).Body
 		if code != 41 {
 			return ""
 		}

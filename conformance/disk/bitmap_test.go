@@ -32,7 +32,7 @@ func TestBitMaps(t *testing.T) {
 		s := r.begin(eras[0])
 		r.topic(s, p.topic, 1)
 		for group, expression := range sqlGroups {
-			s.done(subscribe(t, group, p.topic, expression))
+			s.Done(subscribe(t, group, p.topic, expression))
 		}
 		w := &sender{server: s, l: r.l, oneByOne: true}
 		for n := range 60 {
@@ -54,7 +54,7 @@ func TestBitMaps(t *testing.T) {
 		for group, want := range map[string]func(a int) bool{
 			"BitsOdd": func(a int) bool { return a%2 == 1 && a < 10 }, "BitsLow": func(a int) bool { return a <= 4 }, "BitsNone": func(int) bool { return false },
 		} {
-			s.done(subscribe(t, group, p.topic, sqlGroups[group]))
+			s.Done(subscribe(t, group, p.topic, sqlGroups[group]))
 			var wanted []int64
 			for n := range 60 {
 				if want(n % 12) {
@@ -98,7 +98,7 @@ func (s *server) until(t *testing.T, p place, n int64) {
 func (s *server) pullAs(group string, p place, end int64) (offsets []int64) {
 	s.t.Helper()
 	for offset := int64(0); offset < end; {
-		answer := s.call(wire.Request(11, "consumerGroup", group, "topic", p.topic, "queueId", strconv.Itoa(int(p.queueId)),
+		answer := s.Ask(wire.Request(11, "consumerGroup", group, "topic", p.topic, "queueId", strconv.Itoa(int(p.queueId)),
 			"queueOffset", strconv.FormatInt(offset, 10), "maxMsgNums", "32", "sysFlag", "0", "commitOffset", "0",
 			"suspendTimeoutMillis", "0", "subVersion", "1", "expressionType", "SQL92"))
 		switch answer.Code {

@@ -104,7 +104,7 @@ func (s *server) boundsOf(p place, facts map[string]string) {
 		if offset < 0 {
 			continue
 		}
-		a := s.call(pull(p, offset).Set("maxMsgNums", "1"))
+		a := s.Ask(pull(p, offset).Set("maxMsgNums", "1"))
 		count := 0
 		if a.Code == 0 {
 			ms, err := wire.Messages(a.Body)
@@ -118,17 +118,17 @@ func (s *server) boundsOf(p place, facts map[string]string) {
 		}
 		facts[p.String()+", pull at "+name] = fmt.Sprintf("code %d, next %s, min %s, max %s, %d messages", a.Code, a.Ext["nextBeginOffset"], a.Ext["minOffset"], a.Ext["maxOffset"], count)
 	}
-	a := s.call(p.request(32))
+	a := s.Ask(p.request(32))
 	facts[p.String()+", earliest time"] = fmt.Sprintf("%d %s", a.Code, a.Ext["timestamp"])
-	a = s.call(p.request(29).Set("timestamp", "1"))
+	a = s.Ask(p.request(29).Set("timestamp", "1"))
 	facts[p.String()+", offset at the beginning of time"] = fmt.Sprintf("%d %s", a.Code, a.Ext["offset"])
 }
 
 // findsOf notes how a message is found by its places in the log and the index.
 func (s *server) findsOf(m *message, there bool, facts map[string]string) {
 	s.t.Helper()
-	view := s.call(wire.Request(33, "offset", strconv.FormatInt(m.read.PhyOffset, 10)))
-	found := s.call(query(m.topic, key(m.properties, m.body), true))
+	view := s.Ask(wire.Request(33, "offset", strconv.FormatInt(m.read.PhyOffset, 10)))
+	found := s.Ask(query(m.topic, key(m.properties, m.body), true))
 	if m.read.PhyOffset == 0 {
 		return // see boundsOf
 	}

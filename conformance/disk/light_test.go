@@ -32,16 +32,16 @@ func sendLight(s *server, p place, n int, names string) {
 	if names != "" {
 		pairs = append(pairs, "INNER_MULTI_DISPATCH", names)
 	}
-	s.done(wire.Request(310, "a", "DiskProducer", "b", p.topic, "c", "TBW102", "d", "4", "e", strconv.Itoa(int(p.queueId)),
+	s.Done(wire.Request(310, "a", "DiskProducer", "b", p.topic, "c", "TBW102", "d", "4", "e", strconv.Itoa(int(p.queueId)),
 		"f", "0", "g", strconv.FormatInt(millis(), 10), "h", "0", "i", wire.Properties(pairs...), "j", "0", "k", "false", "m", "false").
 		WithBody(fmt.Appendf(nil, "light %d", n)))
 }
 
 // lightRequests fills the queues of lightPlaces and commits offsets of groups with and without a light name.
 func lightRequests(t *testing.T, s *server) {
-	s.done(createTopic("Light", 4))
-	s.done(createTopic("%LMQ%ignored", 4))
-	s.done(createGroup(t, "%LMQ%group"))
+	s.Done(createTopic("Light", 4))
+	s.Done(createTopic("%LMQ%ignored", 4))
+	s.Done(createGroup(t, "%LMQ%group"))
 	for n := range 60 {
 		names := "%LMQ%a"
 		if n%2 == 0 {
@@ -59,7 +59,7 @@ func lightRequests(t *testing.T, s *server) {
 	checkLight(t, s, 0)
 	for _, group := range []string{"%LMQ%group", "Plain"} {
 		for _, p := range []place{{"%LMQ%a", 0}, {"Light", 1}, {"Light", 2}} {
-			s.done(p.request(15).Set("consumerGroup", group).Set("commitOffset", strconv.Itoa(10+int(p.queueId))))
+			s.Done(p.request(15).Set("consumerGroup", group).Set("commitOffset", strconv.Itoa(10+int(p.queueId))))
 		}
 	}
 }
@@ -77,7 +77,7 @@ func checkLight(t *testing.T, s *server, more int64) {
 		}
 		at := int64(0)
 		for at < n {
-			answer := s.call(pull(p, at))
+			answer := s.Ask(pull(p, at))
 			if answer.Code != 0 {
 				t.Fatalf("pull of %s at %d: %d %s", p, at, answer.Code, answer.Remark)
 			}
@@ -108,7 +108,7 @@ func checkLightOffsets(t *testing.T, s *server) {
 		{"%LMQ%group", place{"%LMQ%a", 0}, 10}, {"%LMQ%group", place{"Light", 1}, 12}, {"%LMQ%group", place{"Light", 3}, 12},
 		{"Plain", place{"Light", 1}, 11}, {"Plain", place{"Light", 2}, 12},
 	} {
-		if got := s.number("offset", c.p.request(14).Set("consumerGroup", c.group)); got != c.want {
+		if got := s.Number("offset", c.p.request(14).Set("consumerGroup", c.group)); got != c.want {
 			t.Errorf("%s in %s is at %d, want %d", c.group, c.p, got, c.want)
 		}
 	}

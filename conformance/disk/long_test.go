@@ -74,8 +74,8 @@ type big struct{ filled, counted int64 }
 func (b *big) send(s *server) {
 	s.t.Helper()
 	if b.filled == 0 {
-		s.done(createTopic(fillerTopic, 1))
-		s.done(createTopic(counterTopic, 1))
+		s.Done(createTopic(fillerTopic, 1))
+		s.Done(createTopic(counterTopic, 1))
 	}
 	w := &sender{server: s}
 	for range (1 << 30) * 2 / 5 / fillerBody {
@@ -99,7 +99,7 @@ func (b *big) send(s *server) {
 
 func (s *server) expectOffset(f *wire.Frame, want int64) {
 	s.t.Helper()
-	if got := s.number("queueOffset", f); got != want {
+	if got := s.Number("queueOffset", f); got != want {
 		s.t.Fatalf("a message of %s got queue offset %d, want %d", f.Ext["b"], got, want)
 	}
 }
@@ -118,7 +118,7 @@ func (b *big) check(s *server) {
 		}
 	}
 	for i := range b.filled {
-		ms := split(s.t, s.done(pull(filler, i).Set("maxMsgNums", "1")).Body)
+		ms := split(s.t, s.Done(pull(filler, i).Set("maxMsgNums", "1")).Body)
 		if len(ms) != 1 || ms[0].QueueOffset != i || len(ms[0].Body) != fillerBody || binary.BigEndian.Uint64(ms[0].Body) != uint64(i) {
 			s.t.Fatalf("%s offset %d: %d messages", filler, i, len(ms))
 		}
@@ -127,7 +127,7 @@ func (b *big) check(s *server) {
 		if from >= b.counted {
 			continue
 		}
-		ms := split(s.t, s.done(pull(counter, from)).Body)
+		ms := split(s.t, s.Done(pull(counter, from)).Body)
 		for i, m := range ms {
 			if want := strconv.AppendInt(nil, from+int64(i), 10); m.QueueOffset != from+int64(i) || !bytes.Equal(m.Body, want) {
 				s.t.Fatalf("%s offset %d: %s", counter, from+int64(i), describe(m))

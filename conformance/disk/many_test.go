@@ -153,7 +153,7 @@ func (m *many) each(topics int, frames func(i int) []*wire.Frame) {
 		for k := i; k < min(topics, i+atOnce); k++ {
 			run = append(run, frames(k)...)
 		}
-		waiting, err := m.s.v4.SendAll(run)
+		waiting, err := m.s.Conn.SendAll(run)
 		if err != nil {
 			m.t.Fatal(err)
 		}

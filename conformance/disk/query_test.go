@@ -31,7 +31,7 @@ func (s *server) ask(frames []*wire.Frame, f func(i int, answer *wire.Frame)) {
 	for at := 0; at < len(frames); at += window {
 		var pending []*wire.Pending
 		for _, frame := range frames[at:min(at+window, len(frames))] {
-			p, err := s.v4.Send(frame)
+			p, err := s.Conn.Send(frame)
 			if err != nil {
 				s.t.Fatal(err)
 			}

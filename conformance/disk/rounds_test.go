@@ -149,10 +149,10 @@ func (r *turns) traffic(s *server, n int) []outgoing {
 		r.topic(s, strings.Repeat("t", 127), 1)
 	}
 	if n%2 == 0 {
-		s.done(createGroup(t, group))
-		s.done(heartbeat(t, group))
+		s.Done(createGroup(t, group))
+		s.Done(heartbeat(t, group))
 		r.l.topics["%RETRY%"+group] = 1
-		s.done(heartbeat(t, "DiskAuto"+strconv.Itoa(n)))
+		s.Done(heartbeat(t, "DiskAuto"+strconv.Itoa(n)))
 	}
 	own, auto, doomed := "Era"+strconv.Itoa(n), "Auto"+strconv.Itoa(n), "Doomed"+strconv.Itoa(n)
 	r.topic(s, own, 2)
@@ -206,7 +206,7 @@ func (s *server) eraKills(r *turns) bool { return r.l.eras[len(r.l.eras)-1].kill
 
 // topic creates a topic.
 func (r *turns) topic(s *server, topic string, queues int) {
-	s.done(createTopic(topic, queues))
+	s.Done(createTopic(topic, queues))
 	r.l.topics[topic] = queues
 }
 
@@ -229,9 +229,9 @@ func (w *sender) give(group string, levels ...int) {
 // deleteTopic deletes a topic; its queues must be gone.
 func (r *turns) deleteTopic(s *server, topic string) {
 	r.t.Helper()
-	s.done(wire.Request(215, "topic", topic))
+	s.Done(wire.Request(215, "topic", topic))
 	r.l.forget(topic)
-	if answer := s.call(pull(place{topic, 0}, 0)); answer.Code != topicNotExist {
+	if answer := s.Ask(pull(place{topic, 0}, 0)); answer.Code != topicNotExist {
 		r.t.Errorf("pull of the deleted %s: %d %s", topic, answer.Code, answer.Remark)
 	}
 	// The official broker leaves the empty folders.
@@ -255,7 +255,7 @@ func (r *turns) half(w *sender) {
 		committed.topic, committed.queueId, committed.offset, committed.msgId = "Disk", 3, -1, ""
 		committed.sysFlag, committed.prepared, committed.read = m.sysFlag|0x8, m.read.PhyOffset, stored{}
 		r.l.expect(r.t, &committed)
-		w.done(wire.Request(37, "producerGroup", "DiskTransactions", "tranStateTableOffset", strconv.FormatInt(m.read.QueueOffset, 10),
+		w.Done(wire.Request(37, "producerGroup", "DiskTransactions", "tranStateTableOffset", strconv.FormatInt(m.read.QueueOffset, 10),
 			"commitLogOffset", strconv.FormatInt(m.read.PhyOffset, 10), "commitOrRollback", "8", "fromTransactionCheck", "false",
 			"msgId", m.properties["UNIQ_KEY"], "transactionId", m.properties["UNIQ_KEY"]))
 		committed.acked = true

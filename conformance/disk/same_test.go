@@ -60,8 +60,8 @@ func (r *turns) sameRequests(s *server) {
 	r.topic(s, "Disk", 4)
 	r.topic(s, strings.Repeat("t", 127), 1)
 	r.topic(s, "Doomed", 2)
-	s.done(createGroup(r.t, "DiskGroup"))
-	s.done(heartbeat(r.t, "DiskGroup"))
+	s.Done(createGroup(r.t, "DiskGroup"))
+	s.Done(heartbeat(r.t, "DiskGroup"))
 	r.l.topics["%RETRY%DiskGroup"] = 1
 	w.everyKind("Disk", 4, r.scale)
 	w.everyKind(strings.Repeat("t", 127), 1, 1)

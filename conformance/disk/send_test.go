@@ -131,7 +131,7 @@ func (s *sender) submit(o outgoing) (*wire.Pending, error) {
 	if o.v6 {
 		return s.v6.Send(o.frame)
 	}
-	return s.v4.Send(o.frame)
+	return s.Conn.Send(o.frame)
 }
 
 func (s *sender) answered(o outgoing, answer *wire.Frame) {
@@ -223,7 +223,7 @@ func (s *sender) sendBack(m *message, group string, level int) {
 	back.reconsume++
 	back.read, back.offset, back.msgId = stored{}, -1, ""
 	s.l.expect(s.t, &back)
-	s.done(wire.Request(36, "group", group, "offset", strconv.FormatInt(m.read.PhyOffset, 10), "delayLevel", asked, "originMsgId", m.msgId,
+	s.Done(wire.Request(36, "group", group, "offset", strconv.FormatInt(m.read.PhyOffset, 10), "delayLevel", asked, "originMsgId", m.msgId,
 		"originTopic", m.topic, "unitMode", "false", "maxReconsumeTimes", "16"))
 	back.acked = true
 }

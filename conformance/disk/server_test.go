@@ -12,6 +12,7 @@ import (
 
 	"rocketd/conformance/target"
 	"rocketd/conformance/wire"
+	"rocketd/conformance/wire/wiretest"
 )
 
 // patience is how long anything may take that has to happen.
@@ -23,16 +24,17 @@ func long() bool { return os.Getenv("CONFORMANCE_LONG") != "" }
 // server is a running broker as a raw client sees it.
 type server struct {
 	*target.Broker
-	t      *testing.T
-	v4, v6 *wire.Conn // v6 is nil where the machine has no IPv6
+	wiretest.Asker // by IPv4
+	t              *testing.T
+	v6             *wire.Conn // nil where the machine has no IPv6
 }
 
 // connect dials a broker that has just started.
 func connect(t *testing.T, b *target.Broker) *server {
 	t.Helper()
-	s := &server{Broker: b, t: t}
+	s := &server{Broker: b, Asker: wiretest.Asker{T: t, Patience: patience}, t: t}
 	var err error
-	if s.v4, err = wire.Dial(b.Addr, nil); err != nil {
+	if s.Conn, err = wire.Dial(b.Addr, nil); err != nil {
 		t.Fatal(err)
 	}
 	if hasIPv6() {
@@ -44,7 +46,7 @@ func connect(t *testing.T, b *target.Broker) *server {
 }
 
 func (s *server) hangUp() {
-	s.v4.Close()
+	s.Conn.Close()
 	if s.v6 != nil {
 		s.v6.Close()
 	}
@@ -59,37 +61,8 @@ func hasIPv6() bool {
 	return true
 }
 
-func (s *server) call(f *wire.Frame) *wire.Frame {
-	s.t.Helper()
-	answer, err := s.v4.Call(f, patience)
-	if err != nil {
-		s.t.Fatalf("request %d %v: %v", f.Code, f.Ext, err)
-	}
-	return answer
-}
-
-// done makes a call that must be answered SUCCESS.
-func (s *server) done(f *wire.Frame) *wire.Frame {
-	s.t.Helper()
-	answer := s.call(f)
-	if answer.Code != 0 {
-		s.t.Fatalf("request %d %v: %d %s", f.Code, f.Ext, answer.Code, answer.Remark)
-	}
-	return answer
-}
-
-// number makes a call whose answer is one number.
-func (s *server) number(field string, f *wire.Frame) int64 {
-	s.t.Helper()
-	n, err := strconv.ParseInt(s.done(f).Ext[field], 10, 64)
-	if err != nil {
-		s.t.Fatalf("request %d %v: %v", f.Code, f.Ext, err)
-	}
-	return n
-}
-
-func (s *server) minOffset(p place) int64 { return s.number("offset", p.request(31)) }
-func (s *server) maxOffset(p place) int64 { return s.number("offset", p.request(30)) }
+func (s *server) minOffset(p place) int64 { return s.Number("offset", p.request(31)) }
+func (s *server) maxOffset(p place) int64 { return s.Number("offset", p.request(30)) }
 
 // place is one queue.
 type place struct {
@@ -142,7 +115,7 @@ func (s *server) read(p place, from int64) []stored {
 	s.t.Helper()
 	var all []stored
 	for offset := from; ; {
-		answer := s.call(pull(p, offset))
+		answer := s.Ask(pull(p, offset))
 		switch answer.Code {
 		case 0:
 			for _, m := range split(s.t, answer.Body) {
@@ -164,7 +137,7 @@ func (s *server) read(p place, from int64) []stored {
 // table asks for a table in JSON and returns the member of that name.
 func (s *server) table(code int, member string) map[string]any {
 	s.t.Helper()
-	v, err := wire.ParseJSON(s.done(wire.Request(code)).Body)
+	v, err := wire.ParseJSON(s.Done(wire.Request(code)).Body)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func (p *producer) checked(bodies ...string) map[string]*wire.Frame {
 	newest := map[string]*wire.Frame{}
 	until(p.t, fmt.Sprintf("checks of %v", bodies), func() bool {
 		for _, body := range bodies {
-			checks, ms, err := p.v4.Checks(body)
+			checks, ms, err := p.Conn.Checks(body)
 			if err != nil {
 				p.t.Fatal(err)
 			}
@@ -45,7 +45,7 @@ func (p *producer) checked(bodies ...string) map[string]*wire.Frame {
 // half sends a half message.
 func (p *producer) half(body string, properties ...string) *wire.Frame {
 	p.t.Helper()
-	return p.done(wire.Half("Open", 0, producers, body, properties...))
+	return p.Done(wire.Half("Open", 0, producers, body, properties...))
 }
 
 // TestOpenTransactions: half messages go from one server to the other and back with what has been done about them: those
@@ -85,24 +85,24 @@ func TestOpenTransactions(t *testing.T) {
 	}
 	commit := func(p *producer, body string, f *wire.Frame) {
 		t.Helper()
-		p.done(f)
+		p.Done(f)
 		committed = append(committed, body)
 	}
 
 	turn(target.Official, false, func(p *producer) {
-		p.done(wire.Request(17, "topic", "Open", "defaultTopic", "TBW102", "readQueueNums", "1", "writeQueueNums", "1", "perm", "6",
+		p.Done(wire.Request(17, "topic", "Open", "defaultTopic", "TBW102", "readQueueNums", "1", "writeQueueNums", "1", "perm", "6",
 			"topicFilterType", "SINGLE_TAG", "topicSysFlag", "0", "order", "false"))
 		commit(p, "at once", wire.EndSent(producers, p.half("at once"), wire.Commit))
 		p.half("by rocketd")
 		p.half("by the official one")
 		p.half("immune", "CHECK_IMMUNITY_TIME_IN_SECONDS", "3600")
-		p.done(wire.EndSent(producers, p.half("rolled back"), wire.Rollback))
-		p.done(wire.ProducerHeartbeat("disk-1", producers))
+		p.Done(wire.EndSent(producers, p.half("rolled back"), wire.Rollback))
+		p.Done(wire.ProducerHeartbeat("disk-1", producers))
 		p.checked("by rocketd", "by the official one")
 	})
 	var late *wire.Frame
 	turn(other, true, func(p *producer) {
-		p.done(wire.ProducerHeartbeat("disk-2", producers))
+		p.Done(wire.ProducerHeartbeat("disk-2", producers))
 		checks := p.checked("by rocketd", "by the official one")
 		commit(p, "by rocketd", wire.EndChecked(producers, checks["by rocketd"], wire.Commit))
 		late = p.half("late")
@@ -111,14 +111,14 @@ func TestOpenTransactions(t *testing.T) {
 		p.checked("made by rocketd", "to be rolled back")
 	})
 	turn(target.Official, false, func(p *producer) {
-		p.done(wire.ProducerHeartbeat("disk-3", producers))
+		p.Done(wire.ProducerHeartbeat("disk-3", producers))
 		checks := p.checked("by the official one", "made by rocketd", "to be rolled back", "late")
 		commit(p, "by the official one", wire.EndChecked(producers, checks["by the official one"], wire.Commit))
 		commit(p, "made by rocketd", wire.EndChecked(producers, checks["made by rocketd"], wire.Commit))
-		p.done(wire.EndChecked(producers, checks["to be rolled back"], wire.Rollback))
+		p.Done(wire.EndChecked(producers, checks["to be rolled back"], wire.Rollback))
 	})
 	turn(other, false, func(p *producer) {
-		p.done(wire.ProducerHeartbeat("disk-4", producers))
+		p.Done(wire.ProducerHeartbeat("disk-4", producers))
 		p.checked("late")
 		commit(p, "late", wire.EndSent(producers, late, wire.Commit)) // as its producer has known it from the first
 		until(t, "all are in their queue", func() bool { return p.maxOffset(place{"Open", 0}) >= int64(len(committed)) })
@@ -133,10 +133,10 @@ func TestOpenTransactions(t *testing.T) {
 		}
 		ops := place{"RMQ_SYS_TRANS_OP_HALF_TOPIC", 0}
 		until(t, "all ops are passed", func() bool {
-			return p.number("offset", wire.Request(14, "consumerGroup", "CID_RMQ_SYS_TRANS", "topic", ops.topic, "queueId", "0")) == p.maxOffset(ops)
+			return p.Number("offset", wire.Request(14, "consumerGroup", "CID_RMQ_SYS_TRANS", "topic", ops.topic, "queueId", "0")) == p.maxOffset(ops)
 		})
 		for _, body := range []string{"immune", "at once", "rolled back"} {
-			if checks, _, err := p.v4.Checks(body); err != nil || len(checks) > 0 {
+			if checks, _, err := p.Conn.Checks(body); err != nil || len(checks) > 0 {
 				t.Errorf("%d checks of the one %s, %v", len(checks), body, err)
 			}
 		}
@@ -147,7 +147,7 @@ func TestOpenTransactions(t *testing.T) {
 func (p *producer) readAll(topic string) (all []stored) {
 	p.t.Helper()
 	for end := p.maxOffset(place{topic, 0}); int64(len(all)) < end; {
-		answer := p.done(wire.Request(11, "consumerGroup", "DiskReader", "topic", topic, "queueId", "0", "queueOffset", fmt.Sprint(len(all)), "maxMsgNums", "32",
+		answer := p.Done(wire.Request(11, "consumerGroup", "DiskReader", "topic", topic, "queueId", "0", "queueOffset", fmt.Sprint(len(all)), "maxMsgNums", "32",
 			"sysFlag", "4", "commitOffset", "0", "suspendTimeoutMillis", "0", "subscription", "*", "subVersion", "0", "expressionType", "TAG"))
 		all = append(all, split(p.t, answer.Body)...)
 	}

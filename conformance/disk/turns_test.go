@@ -143,7 +143,7 @@ func (r *turns) checkOffsets(s *server) {
 		if _, err := fmt.Sscan(at, &group, &topic, &queueId); err != nil {
 			r.t.Fatal(err)
 		}
-		if got := s.number("offset", wire.Request(14, "consumerGroup", group, "topic", topic, "queueId", queueId)); got != want {
+		if got := s.Number("offset", wire.Request(14, "consumerGroup", group, "topic", topic, "queueId", queueId)); got != want {
 			r.t.Errorf("offset of %s is %d, was %d", at, got, want)
 		}
 	}
@@ -219,7 +219,7 @@ func (r *turns) commit(s *server, group, topic string) {
 	for q := range r.l.topics[topic] {
 		p := place{topic, int32(q)}
 		offset := int64(len(r.l.queues[p]))
-		s.done(p.request(15).Set("consumerGroup", group).Set("commitOffset", strconv.FormatInt(offset, 10)))
+		s.Done(p.request(15).Set("consumerGroup", group).Set("commitOffset", strconv.FormatInt(offset, 10)))
 		r.l.offsets[fmt.Sprintf("%s %s %d", group, topic, q)] = offset
 	}
 }
