@@ -192,14 +192,15 @@ func (t *Table) Offsets(group, topic string) map[int32]int64 {
 	return maps.Clone(q.m)
 }
 
-// Topics are the topics in which a group has an offset, sorted.
+// Topics are the topics in which a group has an offset, sorted. Groups of light message queues are in none of these lists, as
+// in 4.9.8: there may be very many of them.
 func (t *Table) Topics(group string) []string {
-	return t.list(func(k key) (string, bool) { return k.topic, k.group == group })
+	return t.list(func(k key) (string, bool) { return k.topic, k.group == group && !t.light(group) })
 }
 
 // Groups are the groups that have an offset in a topic, sorted.
 func (t *Table) Groups(topic string) []string {
-	return t.list(func(k key) (string, bool) { return k.group, k.topic == topic })
+	return t.list(func(k key) (string, bool) { return k.group, k.topic == topic && !t.light(k.group) })
 }
 
 // ByGroup are the topics in which each group has an offset, sorted.
@@ -208,7 +209,9 @@ func (t *Table) ByGroup() map[string][]string {
 	defer t.mu.RUnlock()
 	all := make(map[string][]string)
 	for k := range t.mu.m {
-		all[k.group] = append(all[k.group], k.topic)
+		if !t.light(k.group) {
+			all[k.group] = append(all[k.group], k.topic)
+		}
 	}
 	for _, topics := range all {
 		sort.Strings(topics)

@@ -289,6 +289,9 @@ func TestLmqFile(t *testing.T) {
 	if got, ok := table.Query("%LMQ%g", "T", 9); !ok || got != 5 {
 		t.Errorf("offset %d of the light group", got)
 	}
+	if got := fmt.Sprint(table.Topics("%LMQ%g"), table.Groups("T"), table.ByGroup()); got != "[] [G] map[G:[T]]" { // as 4.9.7 lists them
+		t.Errorf("lists %s", got)
+	}
 	if err := table.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,9 @@ func TypeOfMessage(properties string) string {
 // remarks. current is nil for a new topic; it is not changed.
 func alterAttributes(current map[string]string, create bool, text string) (map[string]string, error) {
 	next := maps.Clone(current)
-	seen := make(map[string]bool)
+	type change struct{ key, value string }
+	var changes []change
+	keys, seen := make(map[string]bool), make(map[string]bool)
 	for item := range strings.SplitSeq(strings.TrimRight(text, ","), ",") {
 		if text == "" {
 			break
@@ -74,7 +76,14 @@ func alterAttributes(current map[string]string, create bool, text string) (map[s
 			return nil, fmt.Errorf("add/alter attribute format is wrong: %s", key)
 		case !adds && !strings.Contains(key, "-"):
 			return nil, fmt.Errorf("delete attribute format is wrong: %s", key)
+		case keys[key]:
+			return nil, fmt.Errorf("key duplication: %s", key)
 		}
+		keys[key] = true
+		changes = append(changes, change{key, value})
+	}
+	for _, c := range changes {
+		key, value := c.key, c.value
 		real := key[1:]
 		_, there := current[real]
 		switch {

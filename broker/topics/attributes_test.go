@@ -36,7 +36,9 @@ func TestAlterAttributes(t *testing.T) {
 		{nil, true, "+=x", nil, "kv string format wrong."},
 		{nil, true, "++x=y", nil, "kv string format wrong."},
 		{fifo, false, "x+=y", nil, "kv string format wrong."},
-		{fifo, false, "+message.type=FIFO,+message.type=DELAY", nil, "alter duplication key. key: message.type"},
+		{fifo, false, "+message.type=FIFO,+message.type=DELAY", nil, "key duplication: +message.type"},
+		{fifo, false, "-message.type,-message.type", nil, "key duplication: -message.type"},
+		{fifo, false, "+message.type=DELAY,-message.type", nil, "alter duplication key. key: message.type"},
 		{nil, true, "=", nil, "add/alter attribute format is wrong: "},
 		{nil, true, ",,-", nil, "delete attribute format is wrong: "},
 	} {
