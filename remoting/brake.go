@@ -21,8 +21,8 @@ const (
 	releaseAt = 1 << 20
 	// A braked connection pauses after each run for brakePause times as long as that took, but at most mostPause: others
 	// need the processors too.
-	brakePause = 1
-	mostPause  = 50 * time.Millisecond
+	brakePause = 3
+	mostPause  = 100 * time.Millisecond
 )
 
 // braked is the number of connections that are braked, of all servers and clients: their pollers are the same.
@@ -53,5 +53,26 @@ func (c *Conn) release() {
 		c.brakes = false
 		braked.Add(-1)
 		c.sock.narrow(false)
+	}
+}
+
+// An address whose connections have left more than wasteLimit bytes of half frames of late, each more than wasteLeast, begins its
+// next ones braked, until a frame of theirs is whole: who comes again and again with large halves keeps a poller as busy as who sends
+// without a pause. What is of late fades by half with each sweep.
+const (
+	wasteLimit = 16 << 20
+	wasteLeast = 1 << 20
+)
+
+// forgetWaste has what addresses have wasted fade.
+func (e *endpoint) forgetWaste() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for addr, n := range e.mu.wasted {
+		if n /= 2; n < wasteLeast {
+			delete(e.mu.wasted, addr)
+			continue
+		}
+		e.mu.wasted[addr] = n
 	}
 }

@@ -27,6 +27,7 @@ type Conn struct {
 	runCalls int              // requests of this run
 	runBytes int              // bytes of this run
 	brakes   bool             // the peer is braked
+	suspect  bool             // the peer is braked until its first frame is whole: its address has wasted much of late
 	runBegan time.Time        // when the run began, if others of a peer without a pause went before
 	group    *group           // of the batch
 	batch    batch            // neighbouring calls collected, nil = none

@@ -100,6 +100,7 @@ type endpoint struct {
 		sync.Mutex
 		conns   map[*Conn]struct{}
 		from    map[netip.Addr]map[*Conn]struct{} // the same connections by their peer's address
+		wasted  map[netip.Addr]int64              // bytes of half frames that were not finished, of late
 		closing bool
 		empty   chan struct{} // closed when closing and the last connection has ended
 	}
@@ -115,6 +116,7 @@ func newEndpoint(l limits, mux *Mux, events Events, log *slog.Logger) *endpoint 
 	e.badLog.every, e.tlsLog.every, e.limLog.every = time.Second, time.Minute, time.Second
 	e.mu.conns = map[*Conn]struct{}{}
 	e.mu.from = map[netip.Addr]map[*Conn]struct{}{}
+	e.mu.wasted = map[netip.Addr]int64{}
 	e.mu.empty = make(chan struct{})
 	return e
 }
@@ -131,6 +133,10 @@ func (e *endpoint) open(nc netpoll.Connection) *Conn {
 	})
 	if !e.add(c) {
 		return nil
+	}
+	if c.suspect {
+		e.stats.braked.Add(1)
+		c.sock.narrow(true)
 	}
 	return c
 }
@@ -152,6 +158,7 @@ func (e *endpoint) add(c *Conn) bool {
 		e.mu.from[addr] = map[*Conn]struct{}{}
 	}
 	e.mu.from[addr][c] = struct{}{}
+	c.suspect = e.mu.wasted[addr] > wasteLimit
 	e.stats.accepted.Add(1)
 	if e.sweepDone == nil {
 		e.sweepDone = make(chan struct{})
@@ -212,6 +219,9 @@ func (e *endpoint) remove(c *Conn) {
 	addr := c.remote.Addr()
 	if delete(e.mu.from[addr], c); len(e.mu.from[addr]) == 0 {
 		delete(e.mu.from, addr)
+	}
+	if half := int64(c.arriving.Len()); half > wasteLeast && c.waits.Load()%2 == 1 {
+		e.mu.wasted[addr] += half
 	}
 	e.emptyLocked()
 }
@@ -299,6 +309,7 @@ func (e *endpoint) sweep(now time.Time, floods []*Conn) []*Conn {
 	e.sweeping.Lock()
 	defer e.sweeping.Unlock()
 	e.endLateHandshakes(now)
+	e.forgetWaste()
 	conns := e.connections()
 	for _, c := range conns {
 		if c.sweep(now); c.floods() {

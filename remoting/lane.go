@@ -15,6 +15,13 @@ var Inline = &Lane{name: "inline"}
 // laneIdle is how long a worker without work stays.
 const laneIdle = 10 * time.Second
 
+// A worker rests as long as it has worked, at most lanePause, when laneFlood calls wait and the next one is of the same
+// connection as the last: a peer that keeps a lane full has no claim to the processors that others need.
+const (
+	laneFlood = 32
+	lanePause = 5 * time.Millisecond
+)
+
 // Lane is a bounded pool that runs handlers which may be slow. A full queue is answered SYSTEM_BUSY
 // with the official [OVERLOAD] remark.
 type Lane struct {
@@ -111,11 +118,16 @@ func (l *Lane) serve(c *Call) {
 	timer := time.NewTimer(l.idleTime)
 	defer timer.Stop()
 	for c != nil {
+		began, served := time.Now(), c.conn
 		c.route.serve(c)
-		runtime.Gosched() // a peer that keeps the lane full does not keep the processor from others
+		runtime.Gosched()
 		l.mu.Lock()
 		if c = l.popLocked(); c != nil {
+			flood := l.mu.n >= laneFlood && c.conn == served
 			l.mu.Unlock()
+			if flood {
+				time.Sleep(min(time.Since(began), lanePause))
+			}
 			continue
 		}
 		if l.mu.closed {

@@ -81,6 +81,10 @@ func (c *Conn) takeFrames() error {
 		if err := c.take(f); err != nil {
 			return err
 		}
+		if c.suspect {
+			c.suspect = false
+			c.sock.narrow(false)
+		}
 		if !whole {
 			c.waits.Add(1)
 		}
