@@ -39,7 +39,7 @@ func (s *Store) loseCut(from int64) (lost bool, err error) {
 				return errSeen
 			}
 			progress.at(phyOffset)
-			if !message.Queued(r.SysFlag()) || !s.queues.Lacks(r.Topic(), r.QueueId(), r.QueueOffset()) || strings.HasPrefix(r.Topic(), message.LmqTopicPrefix) {
+			if !message.Queued(r.SysFlag()) || !s.queues.Lacks(r.Topic(), r.QueueId(), r.QueueOffset(), phyOffset) || strings.HasPrefix(r.Topic(), message.LmqTopicPrefix) {
 				return nil
 			}
 			name := consumequeue.Name{Topic: strings.Clone(r.Topic()), QueueId: r.QueueId()}

@@ -345,7 +345,7 @@ func (g *get) keep(run []chosenEntry, before int) (all bool) {
 	for _, e := range run {
 		record := message.Record(r.Body[read : read+int(e.Size)])
 		read += int(e.Size)
-		if !isRecordOf(record, e.Entry) || record.QueueOffset() != e.at && !g.isFurther(record, e.at) {
+		if !isRecordOf(record, e.Entry) || record.QueueOffset() != e.at && !g.isElsewhere(record, e) {
 			all = false
 			if g.breakAt(e) {
 				break

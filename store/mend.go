@@ -148,8 +148,8 @@ func (s *Store) mendQueues(batch map[*consumequeue.Queue]int64) error {
 	stretches := make(map[consumequeue.Name]*consumequeue.Stretch)
 	from, to := int64(math.MaxInt64), int64(0)
 	for q, offset := range batch {
-		belongs := func(at int64, e consumequeue.Entry) bool { return s.belongs(q, at, e) }
-		stretch, err := q.StretchAt(offset, max(0, s.log.MinOffset()), dispatched, belongs)
+		right := func(at int64, e consumequeue.Entry) bool { return s.isRight(q, at, e) }
+		stretch, err := q.StretchAt(offset, max(0, s.log.MinOffset()), dispatched, right)
 		if err != nil {
 			return err
 		}
@@ -205,8 +205,8 @@ func (s *Store) scanStretches(stretches map[consumequeue.Name]*consumequeue.Stre
 			}
 			e := consumequeue.Entry{PhyOffset: phyOffset, Size: int32(r.Size()), TagsCode: a.TagsCode}
 			offer(consumequeue.Name{Topic: a.Topic, QueueId: a.QueueId}, a.QueueOffset, e)
-			if cfg := s.Config(); cfg.EnableMultiDispatch {
-				cfg.eachFurtherQueue(a.Properties, a.QueueId, func(q commitlog.QueueName, queueOffset int64) bool {
+			for _, lmq := range []bool{true, false} { // whatever was configured when it was dispatched
+				(&Config{EnableLmq: lmq}).eachFurtherQueue(a.Properties, a.QueueId, func(q commitlog.QueueName, queueOffset int64) bool {
 					offer(consumequeue.Name{Topic: q.Topic, QueueId: q.QueueId}, queueOffset, e)
 					return true
 				})

@@ -203,3 +203,39 @@ func TestMendUnderWay(t *testing.T) {
 		t.Errorf("%d messages at the next start", got)
 	}
 }
+
+// A queue of an official broker behind a gap: each record stands one place before its own. They are given as they stand, by a
+// start without a hint too, and nothing is changed.
+func TestShiftedQueue(t *testing.T) {
+	mem := vfs.NewMem(nil)
+	var log errorLog
+	s := mendStore(t, mem, "/store", Options{})
+	closeStore(t, s)
+	var all []byte
+	for start := int64(0); start < 4000; start += 1000 {
+		all = append(all, readBytes(t, mem, fmt.Sprintf("/store/consumequeue/T/0/%020d", start))...)
+	}
+	all = append(append(bytes.Clone(all[:70*20]), all[71*20:]...), make([]byte, 20)...)
+	for i := range 4 {
+		overwrite(t, mem, fmt.Sprintf("/store/consumequeue/T/0/%020d", 1000*i), 0, all[1000*i:1000*i+1000])
+	}
+	if err := mem.Remove("/store/" + hintName); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, mem, smallConfig("/store"), Options{Log: log.logger()})
+	defer func() { closeStore(t, s) }()
+	for _, max := range []int{1, 32} {
+		got := readPatiently(t, s, "T", 0, max, nil)
+		if len(got) != 179 || got[69].QueueOffset() != 69 || got[70].QueueOffset() != 71 || got[178].QueueOffset() != 179 {
+			t.Errorf("%d messages", len(got))
+		}
+	}
+	for i := range 4 {
+		if b := readBytes(t, mem, fmt.Sprintf("/store/consumequeue/T/0/%020d", 1000*i)); !bytes.Equal(b, all[1000*i:1000*i+1000]) {
+			t.Errorf("file %d was changed", i)
+		}
+	}
+	if log.String() != "" {
+		t.Errorf("the log:\n%s", log.String())
+	}
+}

@@ -52,8 +52,8 @@ func (g *get) odd(at int64, e consumequeue.Entry) (pass bool, before consumequeu
 		if !ok || before.PhyOffset+int64(before.Size) <= e.PhyOffset {
 			return false, before
 		}
-		if s.belongs(g.queue, at, e) {
-			if beforeAt < g.first || s.belongs(g.queue, beforeAt, before) || !s.damaged(g.queue, beforeAt, before) {
+		if s.isRight(g.queue, at, e) {
+			if beforeAt < g.first || s.isRight(g.queue, beforeAt, before) || !s.damaged(g.queue, beforeAt, before) {
 				return false, before
 			}
 			g.damage = beforeAt
@@ -76,8 +76,27 @@ func (g *get) breakAt(e chosenEntry) bool {
 	return g.broken
 }
 
-// isFurther tells whether a record whose own queue offset is another has entered the queue of the Get at an offset beside its own.
-func (g *get) isFurther(r message.Record, at int64) bool {
+// isElsewhere tells whether a record whose own queue offset is another stands rightly at an offset of the queue of the Get.
+func (g *get) isElsewhere(r message.Record, e chosenEntry) bool {
 	_, err := message.Check(r, false)
-	return err == nil && isOf(r, g.queue, at)
+	return err == nil && (isOf(r, g.queue, e.at) || g.s.isShifted(r, g.queue, e.at, e.Entry))
+}
+
+// isShifted tells whether a record of a queue stands at another place than its own, but between its neighbours: an official broker
+// puts what comes behind a gap right at the end.
+func (s *Store) isShifted(r message.Record, q *consumequeue.Queue, at int64, e consumequeue.Entry) bool {
+	if r.Topic() != q.Topic() || r.QueueId() != q.QueueId() {
+		return false
+	}
+	if before, ok := q.Entry(at - 1); ok && before.Size > 0 && before.PhyOffset+int64(before.Size) > e.PhyOffset {
+		return false
+	}
+	behind, ok := q.Entry(at + 1)
+	return !ok || behind.Size <= 0 || behind.PhyOffset >= e.PhyOffset+int64(e.Size)
+}
+
+// isRight tells whether an entry leads to a record that stands there rightly.
+func (s *Store) isRight(q *consumequeue.Queue, at int64, e consumequeue.Entry) bool {
+	r, err := s.rawRecord(nil, e.PhyOffset, e.Size)
+	return err == nil && (isOf(r, q, at) || s.isShifted(r, q, at, e))
 }

@@ -1,6 +1,9 @@
 package consumequeue
 
-import "fmt"
+import (
+	"fmt"
+	"sort"
+)
 
 // Suspect is a queue that may have lost its first or its last file, or all of them: a record of it that is missing would lie in the
 // log from From up to To.
@@ -39,15 +42,27 @@ func (t *Table) Suspects(logStart, logEnd int64) (all []Suspect) {
 	return all
 }
 
-// Lacks tells whether a queue that is there, or has an empty folder, has no place for a record of a queue offset.
-func (t *Table) Lacks(topic string, queueId int32, queueOffset int64) bool {
+// Lacks tells whether a queue that is there, or has an empty folder, has no place for a record of a queue offset, nor an entry of it at
+// another place.
+func (t *Table) Lacks(topic string, queueId int32, queueOffset, phyOffset int64) bool {
 	if q := t.Find(topic, queueId); q != nil {
-		return queueOffset < q.min.Load() || queueOffset >= q.max.Load()
+		first, end := q.min.Load(), q.max.Load()
+		return (queueOffset < first || queueOffset >= end) && !q.leadsTo(phyOffset, first, end)
 	}
 	t.lost.mu.Lock()
 	defer t.lost.mu.Unlock()
 	_, empty := t.lost.empty[Name{topic, queueId}]
 	return empty
+}
+
+// leadsTo tells whether one of the entries from first to end is of the record at a log offset.
+func (q *Queue) leadsTo(phyOffset, first, end int64) bool {
+	i := sort.Search(int(end-first), func(i int) bool {
+		_, e, ok := q.nextRight(first+int64(i), end)
+		return !ok || e.PhyOffset >= phyOffset
+	})
+	e, ok := q.at(first + int64(i))
+	return ok && e.valid() && e.PhyOffset == phyOffset
 }
 
 // Lose gives a queue up: see Lost.

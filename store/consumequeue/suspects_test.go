@@ -37,10 +37,10 @@ func TestSuspects(t *testing.T) {
 			if got := table.Suspects(500, 9000); !slices.Equal(got, c.want) {
 				t.Errorf("%v, want %v", got, c.want)
 			}
-			if got, want := table.Lacks("T", 0, c.last-1), c.lose != "" && c.name != "the first file has gone"; got != want {
+			if got, want := table.Lacks("T", 0, c.last-1, 100*(c.last-1)), c.lose != "" && c.name != "the first file has gone"; got != want {
 				t.Errorf("lacks its last entry: %v", got)
 			}
-			if table.Lacks("T", 1, 0) {
+			if table.Lacks("T", 1, 0, 0) {
 				t.Error("a queue that does not exist lacks something")
 			}
 			for _, s := range c.want {
