@@ -153,7 +153,7 @@ func (s *storeCommand) arguments() error {
 	root := s.c.Args().First()
 	s.options = inspect.Options{FS: vfs.OS, Root: root}
 	if file := s.c.String("configFile"); file != "" {
-		cfg, err := defaultConfig(file, nil)
+		cfg, err := defaultConfig(file, nil, environmentOptions())
 		if err != nil {
 			return &exit{exitUnreadable, err}
 		}
