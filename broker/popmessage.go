@@ -220,6 +220,7 @@ func (p *popping) hold(busy int64, first, moved bool) pop.Outcome {
 	if !p.req.Order {
 		h.Retry = p.retry
 	}
+	topic := p.topic // once it is held, somebody else may go on with it and look again
 	out := b.path.pop.held.Hold(h)
 	if out != pop.HeldNow {
 		return out
@@ -227,7 +228,7 @@ func (p *popping) hold(busy int64, first, moved bool) pop.Outcome {
 	switch {
 	case !p.call.Conn().Active():
 		b.path.pop.held.OwnerGone(p.call.Conn()) // the end of the connection may have been dealt with before
-	case (first || moved || h.Next == 0) && p.available():
+	case (first || moved || h.Next == 0) && p.availableIn(topic):
 		b.path.pop.held.Now(h) // it has arrived meanwhile
 	}
 	return out
@@ -293,8 +294,11 @@ func popQueues(t *topics.Config, queueId int32, f func(queueId int32) bool) {
 }
 
 // available tells whether a pop would find something now.
-func (p *popping) available() bool {
-	return p.b.popAvailable(p.topic, p.req.ConsumerGroup, p.req.QueueId, p.req.Order, p.req.AttemptId)
+func (p *popping) available() bool { return p.availableIn(p.topic) }
+
+// availableIn is available for a topic's configuration that is still the caller's; the request does not change any more.
+func (p *popping) availableIn(topic *topics.Config) bool {
+	return p.b.popAvailable(topic, p.req.ConsumerGroup, p.req.QueueId, p.req.Order, p.req.AttemptId)
 }
 
 // popAvailable tells whether there is a message that a group has not been given, and may be.
