@@ -332,6 +332,13 @@ func (s *Store) SyncFlush() bool { return s.Config().FlushDiskType == SyncFlush 
 func (s *Store) MinPhyOffset() int64 { return s.log.MinOffset() }
 func (s *Store) MaxPhyOffset() int64 { return s.log.MaxOffset() }
 
+// ConfirmOffset is the log offset up to which messages may be seen: with sync flush what is durable, else what is appended.
+// Whatever was answered as stored lies before it.
+func (s *Store) ConfirmOffset() int64 { return s.log.ConfirmOffset() }
+
+// DispatchedOffset is the log offset up to which messages are in their queues.
+func (s *Store) DispatchedOffset() int64 { return s.dispatched.Load() }
+
 // DispatchBehind is how many bytes dispatch is behind the log.
 func (s *Store) DispatchBehind() int64 {
 	return max(0, s.log.ConfirmOffset()-s.dispatched.Load())

@@ -3,6 +3,7 @@ package timer
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -54,6 +55,10 @@ func (t *Timer) deliver() time.Duration {
 		if wait = t.countdown(k.out); wait != again {
 			break
 		}
+		if k.out > t.cleared {
+			wait = t.clear()
+			break
+		}
 		v := t.next(used)
 		v.key = k
 		n, err := t.prepare(v)
@@ -69,6 +74,23 @@ func (t *Timer) deliver() time.Duration {
 		return retryAfter
 	}
 	return wait
+}
+
+// clear waits for what was in the log when something fell due to be in the queue and read: a recall that was answered before may
+// be among it. again: the next turn reads it.
+func (t *Timer) clear() time.Duration {
+	b := &t.barrier
+	if b.log == 0 {
+		b.log, b.at = t.o.Store.ConfirmOffset(), t.o.Clock().UnixMilli()
+	}
+	for n := 0; t.o.Store.DispatchedOffset() < b.log; n++ {
+		if n == dispatchYields {
+			return dispatchPause
+		}
+		runtime.Gosched() // mostly the dispatcher needs some microseconds, and a pause lasts a ms
+	}
+	t.cleared, b.log = b.at, 0
+	return again
 }
 
 // prepare reads the message of an entry that is due and makes its copy, unless there is to be none; it returns how many bytes it read.

@@ -20,6 +20,9 @@ const (
 	// retryAfter is the pause after a failed write or read, panicAfter that after a panic.
 	retryAfter = 100 * time.Millisecond
 	panicAfter = 10 * time.Second
+	// dispatchPause is how long dispatch is waited for at a time when it has not caught up after so many yields.
+	dispatchPause  = 200 * time.Microsecond
+	dispatchYields = 100
 	// longestWait is when the clock is looked at again although nothing is due: one that was moved shows within this time.
 	longestWait = time.Second
 	// again and forever are results of turn that are no times.
@@ -286,6 +289,9 @@ func (t *Timer) recallAgain(keys []key) error {
 // countdown is how long until a time; again when it has come.
 func (t *Timer) countdown(out int64) time.Duration {
 	now := t.o.Clock()
+	if now.UnixMilli() < t.cleared { // it was set back
+		t.cleared = 0
+	}
 	if out <= now.UnixMilli() {
 		return again
 	}

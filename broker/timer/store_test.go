@@ -35,7 +35,16 @@ type fakeStore struct {
 	phy       int64
 	flushed   func(done func(error))
 	again     int
+	lag       int64 // bytes of the log that are not in the queue yet
 }
+
+func (s *fakeStore) ConfirmOffset() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.phy + s.lag
+}
+
+func (s *fakeStore) DispatchedOffset() int64 { return s.MaxPhyOffset() }
 
 type copied struct {
 	message.Message

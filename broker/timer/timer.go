@@ -52,6 +52,8 @@ type Store interface {
 	MinOffset(topic string, queueId int32) int64
 	MaxOffset(topic string, queueId int32) int64
 	MaxPhyOffset() int64
+	ConfirmOffset() int64
+	DispatchedOffset() int64
 	Entry(topic string, queueId int32, offset int64) (store.Entry, bool)
 	Entries(topic string, queueId int32, offset int64, n int) ([]store.Entry, bool, error)
 	Message(phyOffset int64) (message.Message, error)
@@ -95,12 +97,14 @@ type Timer struct {
 	// The goroutine's own, and Open's.
 	places
 	pending pending
-	total   int64          // entries that wait, in memory or not, as far as they have been read
-	recalls map[string]key // recalls that count now, by what they name
-	started bool           // what waits before places.read is known
-	filled  bool           // it was once since the start
-	run1    bool           // after a failure: one at a time
-	failed  int            // failures in a row
+	total   int64                   // entries that wait, in memory or not, as far as they have been read
+	recalls map[string]key          // recalls that count now, by what they name
+	started bool                    // what waits before places.read is known
+	filled  bool                    // it was once since the start
+	cleared int64                   // ms: no recall of what is due up to then can be unread
+	barrier struct{ log, at int64 } // what is before log has to be dispatched so that cleared is at; log 0: none is set
+	run1    bool                    // after a failure: one at a time
+	failed  int                     // failures in a row
 	batch   []*delivery
 	puts    []*store.Put
 	savedAt time.Time

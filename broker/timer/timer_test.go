@@ -135,7 +135,8 @@ func TestClockBack(t *testing.T) {
 		r.start()
 		pass(time.Second)
 		r.check("a")
-		r.kill() // and all saved before
+		pass(5 * time.Second) // the places are saved
+		r.kill()
 		r.start()
 		back.Store(int64(time.Hour))
 		synctest.Wait()
@@ -199,6 +200,29 @@ func TestRecallFarBehind(t *testing.T) {
 		defer r.close()
 		pass(time.Second)
 		r.check("")
+	})
+}
+
+// TestRecallNotDispatched: a recall that is in the log and not yet in the queue when its message falls due counts.
+func TestRecallNotDispatched(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		due := time.Now().Add(time.Second)
+		r.wait(due, "recalled")
+		r.wait(due, "other")
+		r.start()
+		defer r.close()
+		lag := func(bytes int64) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.lag = bytes
+		}
+		lag(100)
+		pass(time.Second + 50*time.Millisecond)
+		r.check("")
+		r.recall(due, "recalled")
+		lag(0)
+		pass(time.Millisecond)
+		r.check("other")
 	})
 }
 

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"rocketd/conformance/wire"
 )
 
 // sendLoad is a load of sends: each connection keeps so many in flight, and sends as many new ones as answers have come.
@@ -23,6 +26,7 @@ type sendLoad struct {
 	duration    time.Duration
 	most        int64         // messages
 	timer       time.Duration // how long each waits; 0: it does not
+	due         time.Time     // when all are due; zero: they have no time of their own
 	signed      bool          // all messages are one, which is signed
 }
 
@@ -76,6 +80,9 @@ func (in *instance) send(ctx context.Context, load sendLoad) (outcome, error) {
 
 func newSender(addr string, load *sendLoad, n int) (*sender, error) {
 	f := timed(sendRequest(load.topic, n%load.queues, load.body), load.timer)
+	if !load.due.IsZero() {
+		f.Set("i", f.Ext["i"]+"\x02"+wire.Properties("TIMER_DELIVER_MS", strconv.FormatInt(load.due.UnixMilli(), 10)))
+	}
 	if load.batch > 0 {
 		f = batchRequest(load.topic, n%load.queues, load.batch, load.body)
 	}
