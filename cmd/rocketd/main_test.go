@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -157,12 +158,13 @@ func TestPrintConfigTells(t *testing.T) {
 
 // What keeps a broker from starting is said in one line that names the key, with exit code 1.
 func TestRefusals(t *testing.T) {
+	_, port := ports(t)
 	for text, want := range map[string]string{
 		"aclEnable=true": "aclEnable", "brokerRole=SLAVE": "ASYNC_MASTER", "brokerPermission=six": "brokerPermission",
 		"brokerIP1=no.such.host.invalid": "brokerIP1", "namesrvAddr=localhost": "127.0.0.1:9876;192.168.0.1:9876",
 		"storePathRootDir=": "storePathRootDir is empty",
 	} {
-		path := conf(t, "storePathRootDir="+filepath.Join(t.TempDir(), "store")+"\n"+text+"\n")
+		path := conf(t, fmt.Sprintf("storePathRootDir=%s\nlistenPort=%d\n%s\n", filepath.Join(t.TempDir(), "store"), port, text))
 		code, _, errs := invoke("rocketd", "broker", "-c", path)
 		if code != exitError || !strings.Contains(errs, want) {
 			t.Errorf("%s: code %d, %s", text, code, errs)
