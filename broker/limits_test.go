@@ -188,6 +188,7 @@ func TestFloods(t *testing.T) {
 			other := p.dial()
 			p.beat(other, "other", "OtherGroup", "BenchmarkTest")
 			p.send("BenchmarkTest", 0, "", "first")
+			p.stored("BenchmarkTest", 0, 0, 1)
 			const n = 40
 			refused := 0
 			for i := range n {
