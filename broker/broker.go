@@ -62,6 +62,7 @@ type Broker struct {
 	topics    *topics.Table
 	groups    *groups.Table
 	offsets   *offsets.Table
+	bodies    jsonBodies
 	memory    *clients.Memory // what the next two take
 	consumers *clients.Consumers
 	producers *clients.Producers

@@ -21,7 +21,7 @@ func (b *Broker) updateGroup(c *remoting.Call, _ *header.Empty) (*protocol.Comma
 		// compat: fastjson makes no object of an empty list, and 4.9.8 answers success for doing nothing.
 		return c.Success(nil), nil
 	}
-	if err := decodeBody(c, config); err != nil {
+	if err := b.decodeBody(c, config); err != nil {
 		return nil, err
 	}
 	if config.GroupName == "" {

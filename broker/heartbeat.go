@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"bytes"
 	"errors"
 
 	"rocketd/broker/clients"
@@ -20,7 +19,7 @@ import (
 // As ClientManageProcessor#heartBeat of 4.9.8.
 func (b *Broker) heartBeat(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
 	hb := new(body.HeartbeatData)
-	if err := decodeBody(c, hb); err != nil {
+	if err := b.decodeBody(c, hb); err != nil {
 		return nil, err
 	}
 	if n, most := max(len(hb.ConsumerDataSet), len(hb.ProducerDataSet)), b.config().MaxClientGroups; most > 0 && n > most {
@@ -105,7 +104,7 @@ func (b *Broker) unregisterClient(c *remoting.Call, req *header.UnregisterClient
 // compiled says where it is wrong. A stock Java consumer asks when it starts.
 func (b *Broker) checkClientConfig(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
 	req := new(body.CheckClientRequestBody)
-	if err := decodeBody(c, req); err != nil {
+	if err := b.decodeBody(c, req); err != nil {
 		return nil, err
 	}
 	s := req.SubscriptionData
@@ -178,22 +177,6 @@ func (b *Broker) scanClients() {
 		b.leftGroup(group)
 		b.notifyGroup(group)
 	}
-}
-
-// decodeBody reads a request's JSON body. A body that is absent or broken is answered SYSTEM_ERROR, like the
-// official server's exception.
-func decodeBody(c *remoting.Call, into any) error {
-	data := c.Command().Body
-	if len(data) == 0 {
-		return protocol.Errorf(protocol.SystemError, "the request has no body")
-	}
-	if string(bytes.TrimSpace(data)) == "null" { // no object: the official handlers fall over it
-		return protocol.Errorf(protocol.SystemError, "the request's body is null")
-	}
-	if err := compat.Unmarshal(data, into); err != nil {
-		return protocol.Errorf(protocol.SystemError, "the request's body can't be read: %v", err)
-	}
-	return nil
 }
 
 // withBody puts v as JSON into an answer.

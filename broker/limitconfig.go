@@ -10,6 +10,7 @@ type LimitConfig struct {
 	MaxQueueLocks         int   // locks of a group on a queue; at the bound no further one is given
 	MaxExpressionBytes    int64 // bytes of SQL92 expressions of consumer groups; at the bound a further one is refused, as one that is wrong
 	MaxRequestModes       int   // request modes that are set (code 401); at the bound a further one is answered SYSTEM_ERROR
+	MaxJsonBytes          int   // bytes of a request's JSON: heartbeats, queue locks, groups; a larger one is answered SYSTEM_ERROR, and of large ones too many at once SYSTEM_BUSY
 	MaxHeldPulls          int64 // pulls held at once; at the bound one that finds nothing is answered at once
 }
 
@@ -18,6 +19,6 @@ func defaultLimits() LimitConfig {
 	return LimitConfig{
 		MaxTopics: 400_000, MaxSubscriptionGroups: 200_000, MaxClientGroups: 10_000, MaxClientBytes: 512 << 20,
 		MaxConsumerOffsets: 5_000_000, MaxQueueLocks: 1_000_000, MaxExpressionBytes: 16 << 20, MaxRequestModes: 100_000,
-		MaxHeldPulls: 1 << 20,
+		MaxJsonBytes: 4 << 20, MaxHeldPulls: 1 << 20,
 	}
 }

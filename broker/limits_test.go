@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -276,4 +277,28 @@ func TestHeldPullsAreBounded(t *testing.T) {
 	p.send("BenchmarkTest", 1, "", "others go on")
 	peer.Close()
 	remotingtest.Eventually(t, "the held pulls go with their connection", func() bool { return p.path.held.Held() == 0 && p.path.pop.notices.Len() == 0 })
+}
+
+// TestLargeJSON: a body beyond the limit is refused before it is read, and a large one that is none lets the next be read.
+func TestLargeJSON(t *testing.T) {
+	p := startPathBroker(t, func(c *Config) { c.MaxJsonBytes = 1 << 20 })
+	bomb := func(n int) []byte {
+		return []byte(`{"clientID":"c","consumerDataSet":[` + strings.Repeat("{},", n/3) + `]}`)
+	}
+	a := p.ask(protocol.HeartBeat, nil, bomb(1<<20))
+	check(t, "beyond the limit", a, protocol.SystemError, "the request's body has 10*")
+	for range 3 * max(2, runtime.GOMAXPROCS(0)) { // each gives its place back
+		a := p.ask(protocol.HeartBeat, nil, bomb(900<<10))
+		check(t, "within it, with too many groups", a, protocol.SystemError, "the client has more groups than maxClientGroups allows")
+	}
+	p.bodies.reading.Add(1000)
+	a = p.ask(protocol.LockBatchMQ, nil, append(bomb(900<<10), ' '))
+	check(t, "too many at once", a, protocol.SystemBusy, "too many requests with large bodies at once")
+	p.send("BenchmarkTest", 0, "", "others go on")
+	p.beat(p.dial(), "c", "SmallBody", "BenchmarkTest")
+	p.bodies.reading.Add(-1000)
+	check(t, "again", p.ask(protocol.LockBatchMQ, nil, append([]byte(`{"mqSet":[]`+strings.Repeat(" ", 900<<10)), '}')), protocol.Success, "")
+	if n := p.refusals("maxJsonBytes"); n != 2 {
+		t.Errorf("%d counted", n)
+	}
 }

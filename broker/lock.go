@@ -10,7 +10,7 @@ import (
 // lockBatch (41) locks queues for a client of a group that consumes in order, and answers those that it has now.
 func (b *Broker) lockBatch(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
 	req := new(body.LockBatchRequestBody)
-	if err := decodeBody(c, req); err != nil {
+	if err := b.decodeBody(c, req); err != nil {
 		return nil, err
 	}
 	held := b.locks.Lock(req.ConsumerGroup, req.ClientId, req.MqSet)
@@ -20,7 +20,7 @@ func (b *Broker) lockBatch(c *remoting.Call, _ *header.Empty) (*protocol.Command
 // unlockBatch (42) releases queues.
 func (b *Broker) unlockBatch(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
 	req := new(body.LockBatchRequestBody)
-	if err := decodeBody(c, req); err != nil {
+	if err := b.decodeBody(c, req); err != nil {
 		return nil, err
 	}
 	if req.ConsumerGroup == "" { // an exception in 4.9.8

@@ -126,7 +126,7 @@ const ackRun = 4096
 func (b *Broker) batchAck(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
 	req := new(body.BatchAckMessageRequestBody)
 	if len(c.Command().Body) > 0 {
-		if err := decodeBody(c, req); err != nil {
+		if err := b.decodeBody(c, req); err != nil {
 			return nil, err
 		}
 	}

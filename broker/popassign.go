@@ -20,7 +20,7 @@ import (
 // without a list: the client keeps what it has.
 func (b *Broker) queryAssignment(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
 	req := new(body.QueryAssignmentRequestBody)
-	if err := decodeBody(c, req); err != nil {
+	if err := b.decodeBody(c, req); err != nil {
 		return nil, err
 	}
 	mode := b.requestMode(req.Topic, req.ConsumerGroup)
@@ -80,7 +80,7 @@ func (b *Broker) shareOut(req *body.QueryAssignmentRequestBody, mode *body.SetMe
 // setRequestMode (401) sets how a group takes messages of a topic. The answer waits for the file.
 func (b *Broker) setRequestMode(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
 	req := new(body.SetMessageRequestModeRequestBody)
-	if err := decodeBody(c, req); err != nil {
+	if err := b.decodeBody(c, req); err != nil {
 		return nil, err
 	}
 	if topics.IsRetry(req.Topic) {

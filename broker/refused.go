@@ -19,6 +19,7 @@ func (b *Broker) Refusals() []Refusal {
 		{"maxExpressionBytes", b.filters.Refused()},
 		{"maxRequestModes", b.path.pop.modes.Refused()},
 		{"queues popped", b.path.pop.checkpoints.Refused()},
+		{"maxJsonBytes", b.bodies.refused.Load()},
 		{"maxHeldPulls", b.path.held.Refused()},
 		{"maxPopPollingSize", b.path.pop.held.Refused() + b.path.pop.notices.Refused()},
 	}

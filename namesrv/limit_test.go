@@ -216,3 +216,32 @@ func TestKVFlood(t *testing.T) {
 		t.Errorf("after deletions: %d, %q", a.Code, a.Remark)
 	}
 }
+
+// TestLargeRegistrations: brokers with very many topics that register all at once all are registered, one after the other.
+func TestLargeRegistrations(t *testing.T) {
+	s, _ := start(t, testConfig(t.TempDir()))
+	names := make([]string, 12_000)
+	for i := range names {
+		names[i] = fmt.Sprintf("topic-%06d", i)
+	}
+	data := registrationOf(t, 1, names...)
+	if len(data) <= largeRegistration {
+		t.Fatalf("%d bytes are not large", len(data))
+	}
+	const n = 8
+	var peers [n]*remotingtest.Peer
+	for i := range n {
+		peers[i] = remotingtest.Dial(t, s.Addr())
+		req := protocol.NewRequest(protocol.RegisterBroker, broker(fmt.Sprint("b", i), fmt.Sprint("10.0.0.1:", i), 0), data)
+		req.Version = protocol.ServerVersion
+		peers[i].Send(req)
+	}
+	for i, p := range peers {
+		if a := p.Receive(); a.Code != 0 {
+			t.Errorf("broker %d: code %d, %q", i, a.Code, a.Remark)
+		}
+	}
+	if len(s.turns) != 0 {
+		t.Errorf("%d turns are taken", len(s.turns))
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -54,6 +55,8 @@ type Server struct {
 
 	adminAccountsOnly bool // as of the start
 
+	turns chan struct{} // of connections whose large registration is being read
+
 	kvFile *compat.Saver // writes kvConfigPath; from Start on
 
 	stop    chan struct{} // closed by Close
@@ -82,6 +85,7 @@ func New(cfg Config, log *slog.Logger, clock func() time.Time) (*Server, error) 
 		routes:    newRouteTable(log, clock),
 		kv:        newKVTable(log),
 		stop:      make(chan struct{}),
+		turns:     make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
 
 		adminAccountsOnly: cfg.AdminAccountsOnly,
 	}

@@ -18,12 +18,21 @@ import (
 // filterServerVersion is V3_0_11: brokers before it register with the table of topics alone.
 const filterServerVersion = 37
 
+// largeRegistration is from how many bytes on a registration is large. A few bytes of it become a struct of a hundred and
+// more, so that one of 16 MiB takes several hundred MiB while it is read; as many as there are processors are read at once.
+const largeRegistration = 1 << 20
+
 // registerBroker takes a broker's registration. Behaviour: RouteInfoManager#registerBroker of 4.9.8.
 func (s *Server) registerBroker(c *remoting.Call, req *header.RegisterBrokerRequest) (*protocol.Command, error) {
 	cmd := c.Command()
 	if crc := req.BodyCrc32.Value; crc != 0 && crc != int32(crc32.ChecksumIEEE(cmd.Body)&0x7fffffff) {
 		s.log.Warn("registration refused: crc32 does not match", "broker", req.BrokerName, "addr", req.BrokerAddr, "peer", c.Conn().RemoteAddr())
 		return c.Answer(protocol.SystemError, "crc32 not match", &header.RegisterBrokerResponse{}), nil
+	}
+	if len(cmd.Body) > largeRegistration {
+		// The connection waits for its turn, and nobody else: brokers with very many topics come all at once after a start.
+		s.turns <- struct{}{}
+		defer func() { <-s.turns }()
 	}
 	b, err := decodeRegistration(cmd, req.Compressed)
 	if err != nil {
