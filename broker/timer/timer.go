@@ -14,6 +14,9 @@
 //	       ▲                                                                                              │
 //	       └──────────────────────────────────────────────────────────────────────────────────────────────┘
 //
+// Nothing is delivered before everything that was in the log when it fell due is in the queue and has been read: a recall may be
+// among it.
+//
 // It keeps the soonest of the waiting entries in memory, 16 bytes each and at most Options.Pending of them; when they have gone
 // it finds the next by reading the queue again from low on, before which nothing waits.
 //

@@ -67,7 +67,7 @@ func RunPops(ctx context.Context, b *target.Broker, s Settings) (*PopHistory, er
 	err := killAgain(ctx, b, s, newRand(s.Seed, 0), hooks{before: r.met, killed: r.h.kill})
 	r.stopping.Store(true)
 	producing.Wait()
-	for deadline := r.h.now() + 2*deliveryPatience; err == nil && r.missing() > 0 && r.h.now() < deadline; {
+	for deadline := r.h.now() + 4*deliveryPatience; err == nil && r.missing() > 0 && r.h.now() < deadline; {
 		if !pause(ctx, 50*time.Millisecond) {
 			err = ctx.Err()
 		}
