@@ -302,3 +302,15 @@ func TestLargeJSON(t *testing.T) {
 		t.Errorf("%d counted", n)
 	}
 }
+
+// A message that has had its tries is refused when there can be no topic for the dead letters.
+func TestDeadLetterWithoutTopic(t *testing.T) {
+	p := startPathBroker(t, func(c *Config) { c.MaxTopics = 20 })
+	h := sendHeader("%RETRY%CG", 0, "")
+	check(t, "retry", p.ask(protocol.SendMessage, h, []byte("x")), 0, "", "MSG_REGION", "TRACE_ON", "msgId", "queueId", "queueOffset")
+	for i := range 20 {
+		p.ask(protocol.SendMessage, sendHeader(fmt.Sprintf("flood%d", i), 0, ""), []byte("x"))
+	}
+	h.ReconsumeTimes = protocol.Some[int32](99)
+	check(t, "dead letter", p.ask(protocol.SendMessage, h, []byte("x")), 1, "topic[%DLQ%CG] not exist", "MSG_REGION", "TRACE_ON")
+}

@@ -116,11 +116,7 @@ func (b *Broker) checkSend(r *sendRun, s *sending) *topics.Config {
 		return nil
 	}
 	if !ok {
-		if req.DefaultTopic == "" { // an exception in 4.9.8
-			s.call.ReplyError(&protocol.FieldError{Key: "defaultTopic"})
-			return nil
-		}
-		if topic = b.createTopic(r, s); topic == nil {
+		if topic = b.createTopic(r, s); topic == nil { // without a default topic an exception in 4.9.8, with an empty one this
 			r.refuse(s, protocol.TopicNotExist, "topic["+req.Topic+"] not exist, apply first please!"+faqSuffix)
 			return nil
 		}
@@ -178,9 +174,12 @@ func (b *Broker) prepareSingle(r *sendRun, s *sending, topic *topics.Config, now
 		r.refuse(s, protocol.NoPermission, "the broker["+r.env.cfg.BrokerIP1+"] sending transaction message is forbidden")
 		return false
 	}
-	level, ok := b.delayLevel(s, t)
-	if !ok {
-		return false
+	level := 0
+	if half || message.Queued(req.SysFlag) { // others are stored as they are
+		var ok bool
+		if level, ok = b.delayLevel(s, t); !ok {
+			return false
+		}
 	}
 	switch {
 	case half:
@@ -291,6 +290,10 @@ func (b *Broker) deadLetter(r *sendRun, s *sending, topic **topics.Config) bool 
 		return true
 	}
 	c, created := b.topics.CreateBySendBack(topics.DLQTopic(group), dlqQueues, topics.PermRead|topics.PermWrite, 0)
+	if c == nil { // its name can be no topic's, or there are too many
+		r.refuse(s, protocol.SystemError, "topic["+topics.DLQTopic(group)+"] not exist")
+		return false
+	}
 	s.created, r.created = s.created || created, r.created || created
 	s.msg.Topic, s.msg.QueueId = c.TopicName, 0
 	*topic = c
