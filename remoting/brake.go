@@ -8,13 +8,13 @@ import (
 
 // A peer that sends faster than it is served keeps a poller busy, which reads for all others too, and fills our memory:
 // netpoll has no way not to read. But what the kernel holds of a connection can be bounded. A peer is then stopped by its own
-// TCP, as soon as that is full; and where it is small, a poller is soon done with one connection and looks at the next.
+// TCP as soon as that is full.
 const (
-	// receiveFar is that of others after they were braked: Linux does not let it grow by itself any more, and cuts it to net.core.rmem_max.
-	receiveFar = 4 << 20
-	// receiveNear is the receive buffer, in bytes (Linux cuts it to net.core.rmem_max and doubles it), of peers within nearMicros (µs, there and back): a poller
-	// reads it in 100 µs, and it lets through 256 MiB a second and more. The buffers of others grow with their distance, to megabytes.
+	// receiveNear and receiveFar are the receive buffers, in bytes, of peers within nearMicros (µs, there and back), and of others,
+	// after they were braked. Linux does not let them grow by themselves any more, cuts them to net.core.rmem_max and doubles them;
+	// the near one lets through 256 MiB a second and more.
 	receiveNear = 256 << 10
+	receiveFar  = 4 << 20
 	nearMicros  = 1000
 	// brakeAt is how much may be unread (bytes) until the peer is braked, and releaseAt how little when it is let go again.
 	brakeAt   = 8 << 20

@@ -85,8 +85,7 @@ type sink interface {
 // pollSocket is a socket of netpoll.
 type pollSocket struct {
 	netpoll.Connection
-	fd   int
-	near bool // the peer is so near that a small receive buffer does not slow it down
+	fd int
 }
 
 // newPollSocket wraps a connection of netpoll and learns its addresses. netpoll itself knows the
@@ -98,10 +97,6 @@ func newPollSocket(nc netpoll.Connection) (s *pollSocket, remote, local netip.Ad
 	}
 	if sa, err := unix.Getsockname(s.fd); err == nil {
 		local = addrPort(sa)
-	}
-	if info, err := unix.GetsockoptTCPInfo(s.fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil && info.Rtt <= nearMicros {
-		s.near = true
-		s.receive(receiveNear)
 	}
 	return s, remote, local
 }
@@ -145,17 +140,13 @@ func (s *pollSocket) sendWait(p []byte) error {
 
 // narrow implements socket.
 func (s *pollSocket) narrow(on bool) {
-	switch {
-	case on:
-		s.receive(1)
-	case s.near:
-		s.receive(receiveNear)
-	default:
-		s.receive(receiveFar)
+	bytes := 1
+	if !on {
+		bytes = receiveFar
+		if info, err := unix.GetsockoptTCPInfo(s.fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil && info.Rtt <= nearMicros {
+			bytes = receiveNear
+		}
 	}
-}
-
-func (s *pollSocket) receive(bytes int) {
 	_ = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, bytes)
 }
 
