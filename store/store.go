@@ -13,7 +13,7 @@
 // passes the first stage. The bit map is what Options.FilterBitMap gave when the message was dispatched, so MatchUnit can
 // spare reading records that no filter of the group takes; it is only a hint, MatchRecord has the last word.
 //
-// Locks, in the order in which they may be taken: Store.putting, Store.flushing, append lock of the commit log (or one
+// Locks, in the order in which they may be taken: Store.putting or mender.working (never both), Store.flushing, append lock of the commit log (or one
 // consume queue, or the index), consume-queue table, flusher of the log.
 package store
 
