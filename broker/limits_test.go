@@ -11,6 +11,7 @@ import (
 	"rocketd/protocol"
 	"rocketd/protocol/body"
 	"rocketd/protocol/header"
+	"rocketd/remoting"
 	"rocketd/remoting/remotingtest"
 )
 
@@ -313,4 +314,18 @@ func TestDeadLetterWithoutTopic(t *testing.T) {
 	}
 	h.ReconsumeTimes = protocol.Some[int32](99)
 	check(t, "dead letter", p.ask(protocol.SendMessage, h, []byte("x")), 1, "topic[%DLQ%CG] not exist", "MSG_REGION", "TRACE_ON")
+}
+
+// TestPortStats: both ports count what comes.
+func TestPortStats(t *testing.T) {
+	p := startPathBroker(t, nil)
+	for _, s := range []*remoting.Server{p.server, p.fast} {
+		bad := remotingtest.Dial(t, remotingtest.Addr(s))
+		bad.SendBytes([]byte("\xff\xff\xff\xff"))
+		bad.Closed()
+	}
+	remotingtest.Eventually(t, "both bad frames are counted", func() bool {
+		main, fast := p.PortStats()
+		return main.BadFrames == 1 && fast.BadFrames == 1 && main.Accepted == 2 && fast.Accepted == 1
+	})
 }

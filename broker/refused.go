@@ -1,5 +1,7 @@
 package broker
 
+import "rocketd/remoting"
+
 // Refusal is how often a limit has kept a peer from something since the start.
 type Refusal struct {
 	Key   string // configuration key of the limit; of those that are no keys their name
@@ -40,3 +42,6 @@ func (b *Broker) tellRefusals(before []Refusal) []Refusal {
 	}
 	return now
 }
+
+// PortStats are the counters of the main port and of the fast one, with those of the limits of connections.
+func (b *Broker) PortStats() (main, fast remoting.Stats) { return b.server.Stats(), b.fast.Stats() }

@@ -7,6 +7,7 @@ import (
 
 	"rocketd/protocol/body"
 	"rocketd/protocol/header"
+	"rocketd/remoting"
 )
 
 // bound is how much a table may keep, and how often it has refused more.
@@ -120,3 +121,6 @@ func (s *Server) tellRefusals(before []Refusal) []Refusal {
 	}
 	return now
 }
+
+// PortStats are the counters of the port, with those of the limits of connections.
+func (s *Server) PortStats() remoting.Stats { return s.remote.Stats() }

@@ -241,6 +241,9 @@ func TestLargeRegistrations(t *testing.T) {
 			t.Errorf("broker %d: code %d, %q", i, a.Code, a.Remark)
 		}
 	}
+	if st := s.PortStats(); st.Accepted != n || st.Panics != 0 {
+		t.Errorf("the port counts %+v", st)
+	}
 	if len(s.turns) != 0 {
 		t.Errorf("%d turns are taken", len(s.turns))
 	}
