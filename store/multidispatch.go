@@ -17,8 +17,9 @@ import (
 // message queue: with enableLmq it has one queue, 0; all other names have a queue of the message's own id. The further
 // entries have no unit in consumequeue_ext. Batches are not dispatched so, as in 4.9.8.
 
-// ErrQueueName is the refusal of a message for a queue whose name could be no topic. 4.9.8 makes a folder of any name.
-var ErrQueueName = errors.New("store: INNER_MULTI_DISPATCH names a queue that can be no topic")
+// ErrQueueName is the refusal of a message for a queue whose name could be no topic, or to which clients may not send: what
+// lies in the queues of delayed, half and popped messages would be taken for the broker's word. 4.9.8 takes any name.
+var ErrQueueName = errors.New("store: INNER_MULTI_DISPATCH names a queue that it can't be put into")
 
 // isBlank is StringUtils.isBlank: nothing but white space.
 func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
@@ -51,7 +52,7 @@ func (s *Store) nameQueues(cfg *Config, run []*Put) (good []*Put) {
 			continue
 		}
 		for _, name := range strings.Split(names, ",") {
-			if !message.LegalName(name) || name == "" || len(name) > message.MaxFolderName {
+			if !message.LegalName(name) || name == "" || len(name) > message.MaxFolderName || message.IsNotAllowedSendTopic(name) {
 				p.Err = fmt.Errorf("%w: %.300q", ErrQueueName, name)
 				break
 			}

@@ -119,6 +119,15 @@ func TestMultiDispatchRefused(t *testing.T) {
 	run := []*Put{{Message: dispatched(0, "%LMQ%a")}, {Message: long}, {Message: dispatched(2, "%LMQ%a,a/b")}, {Message: dispatched(3, "%LMQ%a")}, {Message: newMessage("T", 2, 4)},
 		{Message: dispatched(5, "%LMQ%"+strings.Repeat("a", 251))}}
 	s.Put(run)
+	for _, name := range []string{"SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "rmq_sys_wheel_timer", message.TopicPopLog} {
+		// What lies there names the topic that it goes to next, whatever that is.
+		forged := dispatched(6, "%LMQ%a,"+name)
+		forged.Properties += "\x02REAL_TOPIC\x01Other\x02REAL_QID\x010"
+		p := &Put{Message: forged}
+		if s.Put([]*Put{p}); !errors.Is(p.Err, ErrQueueName) || s.MaxOffset(name, 2) != 0 {
+			t.Errorf("%s: %v, %d messages", name, p.Err, s.MaxOffset(name, 2))
+		}
+	}
 	if !errors.Is(run[5].Err, ErrQueueName) { // no file system has a folder of that name
 		t.Error(run[5].Err)
 	}

@@ -24,7 +24,8 @@ type QueryResult struct {
 }
 
 // Query finds records by topic and key between two store times (ms), at most max (spec: section 4). Records of other
-// keys with the same hash are among them, as in 4.9.8: the client looks at the keys. Of records that do not fit into a
+// keys with the same hash are among them, as in 4.9.8: the client looks at the keys. Those of other topics are not: the hash
+// is that of topic and key together, so a key can be made up for which 4.9.8 shows what the asker may not read. Of records that do not fit into a
 // frame together the oldest are given: of those with one unique key clients take the oldest. One is always given.
 func (s *Store) Query(topic, key string, max int, begin, end int64) QueryResult {
 	var result QueryResult
@@ -41,7 +42,7 @@ func (s *Store) Query(topic, key string, max int, begin, end int64) QueryResult 
 		found.PhyOffsets = slices.Compact(found.PhyOffsets) // a record whose keys were indexed again may be there twice
 		result.IndexLastUpdateTimestamp = found.LastUpdateTimestamp
 		result.IndexLastUpdatePhyOffset = found.LastUpdatePhyOffset
-		end = s.readFound(&result, found.PhyOffsets, end)
+		end = s.readFound(&result, topic, found.PhyOffsets, end)
 		if len(result.Records) > 0 || end < begin {
 			break
 		}
@@ -49,8 +50,8 @@ func (s *Store) Query(topic, key string, max int, begin, end int64) QueryResult 
 	return result
 }
 
-// readFound reads records into the result. It returns the store time of the first, or end when that has expired.
-func (s *Store) readFound(result *QueryResult, phyOffsets []int64, end int64) int64 {
+// readFound reads a topic's records into the result. It returns the store time of the first, or end when that has expired.
+func (s *Store) readFound(result *QueryResult, topic string, phyOffsets []int64, end int64) int64 {
 	sizes, total := make([]int32, 0, len(phyOffsets)), 0
 	for _, phyOffset := range phyOffsets {
 		size, err := s.recordSize(phyOffset)
@@ -70,6 +71,9 @@ func (s *Store) readFound(result *QueryResult, phyOffsets []int64, end int64) in
 		}
 		if i == 0 {
 			end = r.StoreTimestamp()
+		}
+		if r.Topic() != topic {
+			continue
 		}
 		body = append(body, r...) // which is there already, unless the read has moved it
 		result.Records = append(result.Records, message.Record(body[len(body)-len(r):len(body):len(body)]))

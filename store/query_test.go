@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"math"
+	"slices"
 	"testing"
 
 	"rocketd/protocol"
@@ -44,5 +45,33 @@ func TestQueryFitsAFrame(t *testing.T) {
 	put(t, s, alone)
 	if r := s.Query("T", "alone", 64, 0, math.MaxInt64); len(r.Records) != 1 || len(r.Body) < 17<<20 {
 		t.Errorf("a record larger than a frame: %d records, %d bytes", len(r.Records), len(r.Body))
+	}
+}
+
+// TestQueryShowsItsTopicAlone: the hash of a key is that of "topic#key", and "Aa" and "BB" have one hash in Java. Who may read one
+// topic does not get the other's messages by a key with the same hash.
+func TestQueryShowsItsTopicAlone(t *testing.T) {
+	s := openStore(t, vfs.NewMem(nil), smallConfig("/store"), Options{})
+	defer func() { closeStore(t, s) }()
+	put(t, s, newMessage("SecretAa", 0, 0), newMessage("SecretBB", 0, 1), newMessage("SecretAa", 0, 2))
+	for topic, want := range map[string][]string{"SecretAa": {"body-SecretAa-0-0", "body-SecretAa-0-2"}, "SecretBB": {"body-SecretBB-0-1"}, "SecretA": nil} {
+		var got []string
+		r := s.Query(topic, "shared", 64, 0, math.MaxInt64)
+		for _, record := range r.Records {
+			got = append(got, string(record.Message().Body))
+		}
+		size := 0
+		for _, record := range r.Records {
+			size += len(record)
+		}
+		if !slices.Equal(got, want) || size != len(r.Body) {
+			t.Errorf("%s: %q, %d bytes of %d; want %q", topic, got, size, len(r.Body), want)
+		}
+	}
+	other := newMessage("T", 0, 3)
+	other.Properties = "KEYS\x01Aa"
+	put(t, s, other)
+	if r := s.Query("T", "BB", 64, 0, math.MaxInt64); len(r.Records) != 1 { // of one topic: the client looks at the keys, as officially
+		t.Errorf("%d records of the topic itself", len(r.Records))
 	}
 }
