@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"strings"
 
+	"rocketd/broker/clients"
 	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
 	"rocketd/protocol/header"
+	"rocketd/protocol/message"
 	"rocketd/remoting"
 	"rocketd/remoting/acl"
 	"rocketd/remoting/acl/admin"
@@ -75,12 +77,51 @@ func (b *Broker) permit(c *remoting.Call) error {
 }
 
 // mayRead refuses to show a message of a topic that the sender of the request may not subscribe. The official broker
-// shows any message by its offset, and sends any back to any group (compat).
-func (b *Broker) mayRead(c *remoting.Call, topic string) error {
+// shows any message by its offset, and sends any back to any group (compat). One that waits as a delayed or half message
+// counts as one of its own topic.
+func (b *Broker) mayRead(c *remoting.Call, m *message.Message) error {
+	return b.may(c, message.OwnTopic(m.Topic, m.Properties), acl.Sub)
+}
+
+// mayDispatch refuses a send or reply that enters a queue, by its INNER_MULTI_DISPATCH, of a topic to which its sender may not
+// send. The official broker looks at its topic alone (compat).
+func (b *Broker) mayDispatch(cfg *Config, c *remoting.Call, properties string) error {
+	if b.acl == nil || !cfg.EnableMultiDispatch {
+		return nil
+	}
+	names, ok := message.Property(properties, message.PropertyInnerMultiDispatch)
+	for ok && names != "" {
+		var name string
+		if name, names, _ = strings.Cut(names, ","); name == "" {
+			continue
+		}
+		if err := b.may(c, name, acl.Pub); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayCommit tells whether a member of a producer group may hear of its half messages of a topic, and end them. Anybody
+// can become a member: officially he gets what others have sent (compat).
+func (b *Broker) mayCommit(m *clients.Client, topic string) bool {
+	return b.acl == nil || b.acl.Permits(m.AccessKey, m.Conn.RemoteAddr().Addr(), topic, acl.Pub)
+}
+
+// account is the account of a request, "" without access control.
+func (b *Broker) account(c *remoting.Call) string {
+	if b.acl == nil {
+		return ""
+	}
+	return b.acl.Account(c.Command())
+}
+
+// may refuses what the sender of a request may not do with a topic that only the request's handler knows.
+func (b *Broker) may(c *remoting.Call, topic string, need acl.Permission) error {
 	if b.acl == nil {
 		return nil
 	}
-	err := b.acl.Authorize(c.Command(), c.Conn().RemoteAddr().Addr(), topic, acl.Sub)
+	err := b.acl.Authorize(c.Command(), c.Conn().RemoteAddr().Addr(), topic, need)
 	if err != nil {
 		b.denied(c, err)
 	}

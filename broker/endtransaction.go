@@ -13,6 +13,7 @@ import (
 	"rocketd/protocol/header"
 	"rocketd/protocol/message"
 	"rocketd/remoting"
+	"rocketd/remoting/acl"
 	"rocketd/store"
 )
 
@@ -143,6 +144,10 @@ func (b *Broker) prepareEnd(e *ending) bool {
 	}
 	if err != nil || m.Topic != topics.TransHalf { // 4.9.8 takes any message for a half message
 		return refuse(protocol.SystemError, halfNotFound)
+	}
+	if err := b.may(e.call, message.OwnTopic(m.Topic, m.Properties), acl.Pub); err != nil { // compat: officially anybody may end it
+		e.call.ReplyError(err)
+		return false
 	}
 	e.half = m
 	switch group, ok := m.Property(message.PropertyProducerGroup); {

@@ -27,7 +27,7 @@ func (b *Broker) heartBeat(c *remoting.Call, _ *header.Empty) (*protocol.Command
 		return nil, tooMuch(clients.ErrGroups)
 	}
 	cmd := c.Command()
-	client := clients.Client{Conn: c.Conn(), ClientId: hb.ClientID, Language: cmd.Language, Version: cmd.Version}
+	client := clients.Client{Conn: c.Conn(), ClientId: hb.ClientID, Language: cmd.Language, Version: cmd.Version, AccessKey: b.account(c)}
 	var saved waits
 	for i := range hb.ConsumerDataSet {
 		d := &hb.ConsumerDataSet[i]

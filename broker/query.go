@@ -38,7 +38,7 @@ func (b *Broker) viewMessage(c *remoting.Call, req *header.ViewMessageRequest) (
 	if b.acl != nil {
 		if m, err := b.store.Message(req.Offset); err != nil {
 			return nil, protocol.Errorf(protocol.SystemError, "can not find message by the offset, %d", req.Offset)
-		} else if err := b.mayRead(c, m.Topic); err != nil {
+		} else if err := b.mayRead(c, &m); err != nil {
 			return nil, err
 		}
 	}

@@ -78,6 +78,10 @@ func (b *Broker) admit(r *sendRun, s *sending, now time.Time) *topics.Config {
 			at.Format("2006-01-02 15:04:05"), at.Nanosecond()/1_000_000))
 		return nil
 	}
+	if err := b.mayDispatch(r.env.cfg, s.call, s.req.Properties); err != nil {
+		s.call.ReplyError(err)
+		return nil
+	}
 	topic := b.checkSend(r, s)
 	if topic == nil {
 		return nil

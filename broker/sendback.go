@@ -62,7 +62,7 @@ func (b *Broker) sendBack(c *remoting.Call, req *header.ConsumerSendMsgBackReque
 	if err != nil {
 		return nil, protocol.Errorf(protocol.SystemError, "look message by offset failed, %d", req.Offset)
 	}
-	if err := b.mayRead(c, m.Topic); err != nil {
+	if err := b.mayRead(c, &m); err != nil {
 		return nil, err
 	}
 	limit := group.RetryMaxTimes

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"rocketd/broker/clients"
 	"rocketd/broker/topics"
 	"rocketd/broker/transaction"
 	"rocketd/protocol"
@@ -55,7 +56,8 @@ func span(n int64, unit time.Duration) time.Duration {
 // askProducer asks a member of a producer group about a half message (39), one member after the other. What it says
 // comes as END_TRANSACTION.
 func (b *Broker) askProducer(group string, h *header.CheckTransactionStateRequest, body []byte) (busy bool) {
-	conn := b.producers.Next(group)
+	topic := message.Record(body).Topic()
+	conn := b.producers.Next(group, func(m *clients.Client) bool { return b.mayCommit(m, topic) })
 	if conn == nil {
 		if b.notices.due("transactions of "+group, b.clock()) {
 			b.log.Warn("a producer group has half messages and no member that could be asked about them", "group", group)

@@ -22,6 +22,8 @@ type Client struct {
 	ClientId string
 	Language protocol.Language
 	Version  int32
+
+	AccessKey string // of the account that sent its last heartbeat; "" = none, or nobody looks at accounts
 }
 
 // Member is a Client in a table, with the time of its last heartbeat.

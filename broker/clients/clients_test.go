@@ -267,13 +267,16 @@ func TestRenamedClients(t *testing.T) {
 	}
 }
 
+// anybody may be asked.
+func anybody(*Client) bool { return true }
+
 // Members are asked one after the other; connections that have ended are not.
 func TestNextProducer(t *testing.T) {
 	mux := remoting.NewMux(nil)
 	conns := make(chan *remoting.Conn, 3)
 	server := remotingtest.StartWith(t, remotingtest.Config(), mux, remoting.Events{Connected: func(c *remoting.Conn) { conns <- c }})
 	table := NewProducers(time.Now, quiet, unlimited())
-	if table.Next("G") != nil {
+	if table.Next("G", anybody) != nil {
 		t.Error("a member of no group")
 	}
 	var members []*remoting.Conn
@@ -282,16 +285,24 @@ func TestNextProducer(t *testing.T) {
 		c := <-conns
 		members = append(members, c)
 		table.Register(Client{Conn: c, ClientId: id}, "G")
-		table.Next("G") // the order is made anew with each member
+		table.Next("G", anybody) // the order is made anew with each member
 	}
 	count := func(n int) (times [3]int) {
 		for range n {
-			times[slices.Index(members, table.Next("G"))]++
+			times[slices.Index(members, table.Next("G", anybody))]++
 		}
 		return times
 	}
 	if got := count(30); got != [3]int{10, 10, 10} {
 		t.Errorf("asked %v times", got)
+	}
+	for range 6 {
+		if got := table.Next("G", func(c *Client) bool { return c.ClientId == "c" }); got != members[2] {
+			t.Error("one is asked that may not be")
+		}
+	}
+	if table.Next("G", func(*Client) bool { return false }) != nil {
+		t.Error("asked, though nobody may be")
 	}
 	members[1].Close()
 	remotingtest.Eventually(t, "the connection has ended", func() bool { return !members[1].Active() })
@@ -304,7 +315,7 @@ func TestNextProducer(t *testing.T) {
 	}
 	table.OnClose(members[0])
 	table.OnClose(members[2])
-	if table.Next("G") != nil {
+	if table.Next("G", anybody) != nil {
 		t.Error("a member that has left")
 	}
 }
@@ -359,4 +370,33 @@ func TestSubscriptionAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() { table.Group("G").Subscription("T") }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
+}
+
+// A client id that an open connection of one account bears can't be taken by another's; the account's own newest connection has it.
+func TestClientIdOfAnAccount(t *testing.T) {
+	conns := make(chan *remoting.Conn, 3)
+	server := remotingtest.StartWith(t, remotingtest.Config(), remoting.NewMux(nil), remoting.Events{Connected: func(c *remoting.Conn) { conns <- c }})
+	table := NewProducers(time.Now, quiet, unlimited())
+	connect := func() *remoting.Conn {
+		remotingtest.Dial(t, remotingtest.Addr(server))
+		return <-conns
+	}
+	first, thief, second := connect(), connect(), connect()
+	register := func(conn *remoting.Conn, account string, want *remoting.Conn) {
+		t.Helper()
+		if err := table.Register(Client{Conn: conn, ClientId: "id", AccessKey: account}, "G"); err != nil || table.Find("id") != want {
+			t.Errorf("%v, the id is that of another connection", err)
+		}
+	}
+	register(first, "owner", first)
+	register(thief, "thief", first)
+	register(thief, "thief", first)
+	register(second, "owner", second)
+	register(first, "owner", second)
+	first.Close()
+	second.Close()
+	remotingtest.Eventually(t, "the connections have ended", func() bool { return !first.Active() && !second.Active() })
+	table.OnClose(first)
+	table.OnClose(second)
+	register(thief, "thief", thief)
 }

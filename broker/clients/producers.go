@@ -43,7 +43,10 @@ func (t *Producers) Register(c Client, group string) error {
 	g := t.mu.groups[group]
 	before := g[c.Conn]
 	if before != nil && before.ClientId == c.ClientId {
-		before.LastUpdate = now
+		before.LastUpdate, before.AccessKey = now, c.AccessKey
+		if t.mu.byId[c.ClientId] == nil {
+			t.nameLocked(c)
+		}
 		return nil
 	}
 	size := memberSize(c.ClientId, group)
@@ -61,13 +64,33 @@ func (t *Producers) Register(c Client, group string) error {
 	if before != nil { // the same connection under another name
 		t.forgetIdLocked(c.Conn, before.ClientId)
 	}
-	t.mu.byId[c.ClientId] = c.Conn
+	t.nameLocked(c)
 	if t.mu.byConn[c.Conn] == nil {
 		t.mu.byConn[c.Conn] = make(map[string]struct{})
 	}
 	t.mu.byConn[c.Conn][group] = struct{}{}
 	t.log.Info("producer joined", "group", group, "clientId", c.ClientId, "version", c.Version)
 	return nil
+}
+
+// nameLocked gives a client id to its newest connection, but not while an open one of another account bears it: what is sent to
+// the client would go to whoever takes its name.
+func (t *Producers) nameLocked(c Client) {
+	switch old := t.mu.byId[c.ClientId]; {
+	case old == c.Conn:
+	case old != nil && old.Active() && t.accountLocked(old) != c.AccessKey:
+		t.log.Debug("a client has the id of one of another account; that one keeps it", "clientId", c.ClientId, "accessKey", c.AccessKey)
+	default:
+		t.mu.byId[c.ClientId] = c.Conn
+	}
+}
+
+// accountLocked is the account of a connection's producer.
+func (t *Producers) accountLocked(conn *remoting.Conn) string {
+	for group := range t.mu.byConn[conn] {
+		return t.mu.groups[group][conn].AccessKey
+	}
+	return ""
 }
 
 // Unregister takes a connection out of a group.
@@ -144,8 +167,8 @@ func (t *Producers) Members(group string) []Member {
 }
 
 // Next returns the connection of a member of a group, another one each time, for a question that any of them can
-// answer; nil when none is open. As ProducerManager#getAvailableChannel of 4.9.8.
-func (t *Producers) Next(group string) *remoting.Conn {
+// answer which may; nil when none is open. As ProducerManager#getAvailableChannel of 4.9.8. may is called with the table locked.
+func (t *Producers) Next(group string, may func(*Client) bool) *remoting.Conn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	members, ok := t.mu.order[group]
@@ -160,7 +183,8 @@ func (t *Producers) Next(group string) *remoting.Conn {
 	}
 	for range members {
 		t.mu.turn++
-		if conn := members[t.mu.turn%len(members)]; conn.Active() {
+		conn := members[t.mu.turn%len(members)]
+		if m := t.mu.groups[group][conn]; m != nil && conn.Active() && may(&m.Client) {
 			return conn
 		}
 	}

@@ -138,6 +138,10 @@ func TestTable(t *testing.T) {
 		{"administrator with permissions, PUB", "listedAdmin", send(310, "a=P b=aclPub"), "", same},
 		{"administrator with permissions, another topic", "listedAdmin", send(310, "a=P b=aclAny"), denied("topic:aclAny"), same},
 		{"traces", "consumer", send(310, "a=P b=RMQ_SYS_TRACE_TOPIC"), "", same},
+		{"reply", "consumer", send(325, "a=P b=AclCluster_REPLY_TOPIC"), "", same},
+		{"reply to another topic", "consumer", send(325, "a=P b=aclAny"), "", denied("topic:aclAny")},
+		{"waiting messages, default", "theUser", pull("SCHEDULE_TOPIC_XXXX", "aclG"), "", denied("topic:SCHEDULE_TOPIC_XXXX")},
+		{"half messages, default", "theUser", pull("RMQ_SYS_TRANS_HALF_TOPIC", "aclG"), "", denied("topic:RMQ_SYS_TRANS_HALF_TOPIC")},
 		{"batch, denied", "theUser", send(320, "a=P b=aclDenied"), "", denied("topic:aclDenied")},
 
 		{"retry topic, its own group named", "consumer", send(310, "a=aclG b=%RETRY%aclG"), "", same},

@@ -120,6 +120,29 @@ func IsNotAllowedSendTopic(topic string) bool {
 	return false
 }
 
+// HoldsOthers tells whether a topic keeps messages of other topics for the broker's own use: delayed and timed ones, half messages,
+// what belongs to these, and popped ones. Their real topic is in REAL_TOPIC.
+func HoldsOthers(topic string) bool {
+	switch topic {
+	case TopicSchedule, TopicTimer, TopicTransHalf, TopicTransOpHalf, TopicTransCheckMaxTime, TopicPopLog:
+		return true
+	}
+	return false
+}
+
+// OwnTopic is the topic that a message belongs to, wherever it waits until it can be there.
+func OwnTopic(topic, properties string) string {
+	if HoldsOthers(topic) {
+		if own, ok := Property(properties, PropertyRealTopic); ok {
+			return own
+		}
+	}
+	return topic
+}
+
+// IsReplyTopic tells whether a topic is some cluster's topic of replies, perhaps in a namespace.
+func IsReplyTopic(topic string) bool { return strings.HasSuffix(topic, replyTopicPostfix) }
+
 // RetryTopic is the topic from which a group gets messages again, DLQTopic where they end.
 func RetryTopic(group string) string { return RetryTopicPrefix + group }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+
+	"rocketd/protocol/message"
 )
 
 // retryPrefix begins the retry topic of a group; group permissions are kept under its name in 4.9.8.
@@ -49,16 +51,20 @@ func (a *Account) LogValue() slog.Value { return slog.StringValue(a.AccessKey) }
 // all tells whether the account may do everything: an administrator without permissions of its own.
 func (a *Account) all() bool { return a.Admin && len(a.topics) == 0 && len(a.groups) == 0 }
 
-// permission is what the account may do with r, and whether that is written for r or the default.
+// permission is what the account may do with r, and whether that is written for r or the default. Topics in which the
+// broker keeps messages of others, such as SCHEDULE_TOPIC_XXXX, have no default.
 func (a *Account) permission(r Resource) (p Permission, listed bool) {
 	table, fallback := a.topics, a.defaultTopic
 	if r.Group {
 		table, fallback = a.groups, a.defaultGroup
 	}
-	if p, listed = table[r.Name]; !listed {
-		p = fallback
+	if p, listed = table[r.Name]; listed {
+		return p, true
 	}
-	return p, listed
+	if !r.Group && message.HoldsOthers(r.Name) { // compat: officially the default counts, and opens what is denied by name
+		return Deny, false
+	}
+	return fallback, false
 }
 
 // grant notes what the account may do with a topic, or with the group whose retry topic it is.

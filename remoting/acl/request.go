@@ -6,6 +6,7 @@ import (
 	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
+	"rocketd/protocol/message"
 )
 
 // AdminOnly tells whether a request needs the admin role. The first line is the official list; with it alone every account
@@ -34,7 +35,7 @@ const maxResources = 3
 
 // needs appends what cmd wants to do with which topics and groups: PlainAccessValidator#parse of 4.9.8 with these
 // differences (compat). A send to a retry topic needs the group that owns it, not the one that the request names. A
-// batch is a send. A lock needs its group. Of a body that can't be read nothing follows: its handler fails over it too.
+// batch is a send, and so is a reply to another topic than a cluster's topic of replies. A lock needs its group. Of a body that can't be read nothing follows: its handler fails over it too.
 func needs(cmd *protocol.Command, into []Resource) []Resource {
 	topic := func(key string, need Permission) {
 		if name, ok := cmd.Field(key); ok {
@@ -52,6 +53,13 @@ func needs(cmd *protocol.Command, into []Resource) []Resource {
 		for i := range cmd.Fields {
 			switch f := &cmd.Fields[i]; f.Key {
 			case letterTopic, fieldTopic:
+				into = append(into, TopicResource(f.Value, Pub))
+			}
+		}
+	case protocol.SendReplyMessage, protocol.SendReplyMessageV2:
+		// Stock clients send replies to CLUSTER_REPLY_TOPIC, with the rights of who asked for none; the broker stores them where they say.
+		for i := range cmd.Fields {
+			if f := &cmd.Fields[i]; (f.Key == letterTopic || f.Key == fieldTopic) && !message.IsReplyTopic(f.Value) {
 				into = append(into, TopicResource(f.Value, Pub))
 			}
 		}

@@ -153,6 +153,22 @@ func (t *Table) Authorize(cmd *protocol.Command, from netip.Addr, topic string, 
 	return d.Err()
 }
 
+// Account is the access key of the account that a request names; "" = it names none of ours.
+func (t *Table) Account(cmd *protocol.Command) string {
+	key, _ := cmd.Field(fieldAccessKey)
+	if a := t.rules.Load().accounts[key]; a != nil {
+		return a.AccessKey
+	}
+	return ""
+}
+
+// Permits tells whether an account, "" = none, may do something with a topic from an address, signatures aside.
+func (t *Table) Permits(accessKey string, from netip.Addr, topic string, need Permission) bool {
+	wanted := [1]Resource{TopicResource(topic, need)}
+	d := t.rules.Load().Ask(accessKey, from, 0, wanted[:])
+	return d.Allowed()
+}
+
 // Signer is the access key of the account that has signed a request; false: none of ours has.
 func (t *Table) Signer(cmd *protocol.Command) (accessKey string, signed bool) {
 	if d := t.rules.Load().signer(cmd); d.Reason == Permitted {
