@@ -276,7 +276,10 @@ func TestBrokerConfig(t *testing.T) {
 		{"rocketmqHome=/x\n", protocol.NoPermission, "Can not update config in black list."},
 		{"maxMessageSize=3000\nconfigBlackList=\n", protocol.NoPermission, "Can not update config in black list."},
 		{"brokerPermission=six\n", protocol.SystemError, "the configuration is left as it was*"},
-		{"aclEnable=true\n", protocol.SystemError, "the configuration is left as it was*"},
+		{"brokerRole=SLAVE\n", protocol.SystemError, "the configuration is left as it was*"},
+		{"aclEnable=false\n", protocol.NoPermission, "Can not update config in black list."}, // it would count at the next start
+		{"useTLS=false\n", protocol.NoPermission, "Can not update config in black list."},
+		{"bindAddress=0.0.0.0\n", protocol.NoPermission, "Can not update config in black list."},
 	} {
 		check(t, tt.text, p.ask(protocol.UpdateBrokerConfig, nil, []byte(tt.text)), tt.code, tt.remark)
 	}

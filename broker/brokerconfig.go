@@ -41,9 +41,11 @@ var startKeys = []string{
 	"connectTimeoutMillis", "clientChannelMaxIdleTimeSeconds", "clientCloseSocketIfTimeout", "useTLS", "tlsHandshakeTimeoutMillis", "maxTlsHandshakes",
 }
 
-// alwaysBlack are keys that no request may change, whatever configBlackList says: where files are written and read, and the
-// bounds of requests themselves. The official broker takes the paths, and writes there from its next start on (compat).
+// alwaysBlack are keys that no request may change, whatever configBlackList says: where files are written and read, what
+// keeps strangers out, and the bounds of requests themselves. The official broker takes them, and writes there, or lets
+// everybody in, from its next start on (compat).
 var alwaysBlack = append([]string{
+	"aclEnable", "useTLS", "bindAddress",
 	"brokerConfigPath", "rocketmqHome", "configBlackList", "aclPlainFile", "namesrvAccountFile",
 	"storePathRootDir", "storePathCommitLog", "storePathDLedgerCommitLog", "readOnlyCommitLogStorePaths",
 }, admin.Keys...)

@@ -87,6 +87,12 @@ func (c Config) readUpdates(files compat.FileSystem, log *slog.Logger) (Config, 
 	return c, nil
 }
 
+// WithUpdates is the configuration with what UPDATE_BROKER_CONFIG has changed in earlier runs without a configuration file, as New
+// takes it. With a file it is in that.
+func (c Config) WithUpdates() (Config, error) {
+	return c.readUpdates(compat.OSFiles, slog.New(slog.DiscardHandler))
+}
+
 // complete fills in what depends on the environment and on other keys, as BrokerStartup of 4.9.8.
 func (c *Config) complete() {
 	for _, word := range []*string{&c.BrokerName, &c.FlushDiskType, &c.BrokerRole, &c.DeleteWhen} {

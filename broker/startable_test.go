@@ -30,7 +30,7 @@ func TestUpdateKeepsTheBrokerStartable(t *testing.T) {
 		"mappedFileSizeConsumeQueue=3000", "maxIndexNum=0", "maxHashSlotNum=0", "maxMessageSize=-1", "maxMessageSize=0",
 		"mappedFileSizeConsumeQueueExt=100", "fileReservedTime=-5",
 		"flushIntervalConsumeQueue=-1", "cleanResourceInterval=-1", "brokerIP1=0.0.0.0", "listenPort=99999", "frameMaxLength=10",
-		"defaultTopicQueueNums=-3", "defaultTopicQueueNums=2147483647", "flushDiskType=X", "brokerRole=X", "bindAddress=1.2.3.4.5",
+		"defaultTopicQueueNums=-3", "defaultTopicQueueNums=2147483647", "flushDiskType=X", "brokerRole=X",
 		"maxHashSlotNum=500000000\nmaxIndexNum=100000000",
 	} {
 		a := update(text + "\n")

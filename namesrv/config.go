@@ -249,7 +249,7 @@ func (c *Config) Text() []byte {
 
 // blackList is the keys that may not be updated (DefaultRequestProcessor#initConfigBlackList).
 func (c *Config) blackList() map[string]bool {
-	list := map[string]bool{"configBlackList": true, "configStorePath": true, "kvConfigPath": true, "rocketmqHome": true, "aclPlainFile": true, "brokerAccountsOnly": true}
+	list := map[string]bool{"configBlackList": true, "configStorePath": true, "kvConfigPath": true, "rocketmqHome": true, "aclPlainFile": true, "brokerAccountsOnly": true, "bindAddress": true}
 	for _, key := range admin.Keys {
 		list[key] = true
 	}

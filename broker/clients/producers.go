@@ -78,7 +78,7 @@ func (t *Producers) Register(c Client, group string) error {
 func (t *Producers) nameLocked(c Client) {
 	switch old := t.mu.byId[c.ClientId]; {
 	case old == c.Conn:
-	case old != nil && old.Active() && t.accountLocked(old) != c.AccessKey:
+	case old != nil && t.accountLocked(old) != c.AccessKey && old.Active():
 		t.log.Debug("a client has the id of one of another account; that one keeps it", "clientId", c.ClientId, "accessKey", c.AccessKey)
 	default:
 		t.mu.byId[c.ClientId] = c.Conn

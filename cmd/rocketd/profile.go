@@ -110,20 +110,26 @@ func finishTLS(t *remoting.TLSConfig, home string) error {
 	return nil
 }
 
-// finishBroker checks the configuration of a broker and names the profile's files.
+// finishBroker checks the configuration of a broker, with what requests have changed in earlier runs, and names the profile's files.
 func finishBroker(cfg *broker.Config, options ...jvmOptions) (err error) {
 	if cfg.RocketmqHome, err = profileHome(cfg.RocketmqHome, options); err != nil {
 		return err
 	}
-	if !cfg.AclEnable {
+	updated, err := cfg.WithUpdates()
+	if err != nil {
+		return err
+	}
+	if !updated.AclEnable {
 		return against("aclEnable=false")
 	}
-	if err := finishTLS(&cfg.TLS, cfg.RocketmqHome); err != nil {
+	if err := errors.Join(finishTLS(&updated.TLS, cfg.RocketmqHome), finishTLS(&cfg.TLS, cfg.RocketmqHome)); err != nil {
 		return err
 	}
 	switch {
-	case !cfg.DialsTLS():
+	case !updated.DialsTLS():
 		return against("useTLS=false")
+	case updated.AdminAllowedNetworks == "" && cfg.AdminAllowedNetworks != "":
+		return against("adminAllowedNetworks=")
 	case cfg.AdminAllowedNetworks == "":
 		cfg.AdminAllowedNetworks = admin.Loopback
 	}

@@ -231,6 +231,23 @@ func TestSecureProfileRefusals(t *testing.T) {
 			t.Errorf("%s: code %d, %s", text, code, errs)
 		}
 	}
+	// What requests changed in an earlier run without a file, which the broker reads over the profile's settings.
+	if err := os.MkdirAll(dir+"/data/config", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"aclEnable=false": "aclEnable=false", "useTLS=false": "useTLS=false", "adminAllowedNetworks=": "adminAllowedNetworks=", "tls.server.mode=permissive": "tls.server.mode=permissive",
+	} {
+		if err := os.WriteFile(dir+"/data/config/rocketd.properties", []byte(text+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, errs := invoke("rocketd", "standalone", "--profile", "secure", "--data", dir+"/data", "-p"); code != exitError || !strings.Contains(errs, "--profile secure: the configuration says "+want) {
+			t.Errorf("earlier %s: code %d, %s", text, code, errs)
+		}
+	}
+	if err := os.RemoveAll(dir + "/data"); err != nil {
+		t.Fatal(err)
+	}
 	for text, want := range map[string]string{"adminAccountsOnly=false": "adminAccountsOnly=false", "tls.server.mode=disabled": "tls.server.mode=disabled"} {
 		code, _, errs := invoke("rocketd", "namesrv", "--profile", "secure", "-c", conf(t, text+"\nkvConfigPath="+dir+"/kv.json\nrocketmqHome="+dir+"/home\n"), "-p")
 		if code != exitError || !strings.Contains(errs, want) {
