@@ -2,6 +2,7 @@ package broker
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -9,10 +10,12 @@ import (
 	"rocketd/remoting"
 )
 
-// noticeEvery is the least time between two lines about the same thing, noticeBound how many things are known.
+// noticeEvery is the least time between two lines about the same thing, noticeBound how many things are known, and
+// noticeLength by how many bytes of their names, which peers choose, they are told apart.
 const (
-	noticeEvery = time.Minute
-	noticeBound = 1024
+	noticeEvery  = time.Minute
+	noticeBound  = 1024
+	noticeLength = 256
 )
 
 // notices keeps the log readable when peers repeat what they should not do. It is ready as it is.
@@ -23,6 +26,9 @@ type notices struct {
 
 // due tells whether a line about thing may be written now.
 func (n *notices) due(thing string, now time.Time) bool {
+	if len(thing) > noticeLength {
+		thing = strings.Clone(thing[:noticeLength]) // without the rest, which may have the size of a frame
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if last, ok := n.last[thing]; ok && now.Sub(last) < noticeEvery {

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"rocketd/remoting/acl/admin"
 )
@@ -18,16 +19,19 @@ func (p *process) logger() *slog.Logger {
 			level = slog.LevelInfo
 		}
 	}
-	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: auditLevel}))
+	log := slog.New(boundLog(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: logValue}), time.Now))
 	if err != nil {
 		log.Warn("ROCKETD_LOG_LEVEL is none of debug, info, warn, error; info is taken", "value", name)
 	}
 	return log
 }
 
-// auditLevel gives the level of audit lines its name.
-func auditLevel(groups []string, a slog.Attr) slog.Attr {
-	if len(groups) == 0 && a.Key == slog.LevelKey && a.Value.Any() == admin.LevelAudit {
+// logValue gives the level of audit lines its name, and cuts values that are very long.
+func logValue(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) > 0 || a.Key != slog.LevelKey {
+		return cutValue(a)
+	}
+	if a.Value.Any() == admin.LevelAudit {
 		a.Value = slog.StringValue("AUDIT")
 	}
 	return a
