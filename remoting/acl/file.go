@@ -14,8 +14,13 @@ import (
 	"rocketd/compat"
 )
 
-// maxFile is the size of the largest ACL file that is read.
-const maxFile = 16 << 20
+// maxFile is the size of the largest ACL file that is read, maxValues how many keys and items it may have, those behind an alias
+// each time: as many as a file of that size can hold without ("- t=PUB" and its end are 8 bytes). maxWarnings is how many warnings of one file are told.
+const (
+	maxFile     = 16 << 20
+	maxValues   = 2 << 20
+	maxWarnings = 100
+)
 
 // Version is the dataVersion of an ACL file: how often requests have changed it, and when last (ms since 1970).
 type Version struct {
@@ -31,6 +36,7 @@ type file struct {
 	accounts []*Account // in the order of the file, of one key only the first
 	version  *Version   // nil = the file has none
 	warnings []warning
+	values   int // keys and items that were read
 }
 
 // warning is something in a file that is probably not meant.
@@ -99,7 +105,18 @@ func (f *file) bad(n *yaml.Node, format string, args ...any) error {
 }
 
 func (f *file) warn(n *yaml.Node, format string, args ...any) {
+	if len(f.warnings) == maxWarnings {
+		return
+	}
 	f.warnings = append(f.warnings, warning{f.place(n), fmt.Sprintf(format, args...)})
+}
+
+// count counts a key or an item.
+func (f *file) count(n *yaml.Node) error {
+	if f.values++; f.values > maxValues {
+		return f.bad(n, "the file has more than %d keys and items, those behind an alias counted each time", maxValues)
+	}
+	return nil
 }
 
 // read takes the meaning from the root of a file.
@@ -116,6 +133,9 @@ func (f *file) each(n *yaml.Node, readers map[string]func(*yaml.Node) error) err
 	seen := make(map[string]bool)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := follow(n.Content[i])
+		if err := f.count(key); err != nil {
+			return err
+		}
 		read := readers[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode || read == nil:

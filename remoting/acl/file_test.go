@@ -172,3 +172,27 @@ func FuzzFile(f *testing.F) {
 		}
 	})
 }
+
+// TestAliasesAreCounted: a small file may ask for billions of values by aliases; it is refused before long. Nothing is nested so
+// deep, or so much wrong, that reading it has no end.
+func TestAliasesAreCounted(t *testing.T) {
+	account := "accounts:\n- &a\n  accessKey: someUser\n  secretKey: topSecret1\n  topicPerms:\n" + strings.Repeat("  - t=PUB\n", 1000)
+	f, err := parse("f", []byte(account+strings.Repeat("- *a\n", 100)))
+	if err != nil || len(f.accounts) != 1 || len(f.warnings) != 100 {
+		t.Fatalf("100 aliases: %v", err)
+	}
+	const want = "the file has more than 2097152 keys and items, those behind an alias counted each time"
+	if _, err := parse("f", []byte(account+strings.Repeat("- *a\n", 50_000))); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("50000 aliases: %v", err)
+	}
+	if f, err := parse("f", []byte("accounts:\n"+strings.Repeat("- {accessKey: someUser, secretKey: topSecret1}\n", 1000))); err != nil || len(f.warnings) != 100 {
+		t.Errorf("one key 1000 times: %v", err)
+	}
+	for name, text := range map[string]string{
+		"itself": "accounts: &a\n- *a\n", "lists": strings.Repeat("[", 100_000), "mappings": strings.Repeat("{", 100_000),
+	} {
+		if _, err := parse("f", []byte(text)); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}

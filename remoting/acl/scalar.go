@@ -123,6 +123,9 @@ func (f *file) list(n *yaml.Node, key string, read func(*yaml.Node) error) error
 		return f.bad(n, "%s wants a list", key)
 	}
 	for _, item := range n.Content {
+		if err := f.count(item); err != nil {
+			return err
+		}
 		if err := read(follow(item)); err != nil {
 			return err
 		}
