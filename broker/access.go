@@ -50,6 +50,7 @@ func (b *Broker) readCredentials(cfg *Config) error {
 	if err != nil {
 		return fmt.Errorf("namesrvAccountFile: %w", err)
 	}
+	acl.WarnModes(cfg.NamesrvAccountFile, b.log)
 	b.credentials.Store(c)
 	return nil
 }

@@ -1,8 +1,11 @@
 package broker
 
 import (
+	"bytes"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"rocketd/protocol"
@@ -156,5 +159,23 @@ func TestWaysIntoTopics(t *testing.T) {
 	check(t, "dispatched", owner.asks(protocol.SendMessage, sendHeader("TopicA", 0, "INNER_MULTI_DISPATCH=%LMQ%a"), "x"), protocol.Success, "", sendFields...)
 	if n := owner.store.MaxOffset("TopicA", 0); n != 1 {
 		t.Errorf("TopicA has %d messages, of which its owner sent one", n)
+	}
+}
+
+// TestAccountFileMode: the file of the account that signs has a secret too.
+func TestAccountFileMode(t *testing.T) {
+	for mode, want := range map[os.FileMode]bool{0o600: false, 0o644: true} {
+		path := filepath.Join(t.TempDir(), "tools.yml")
+		if err := os.WriteFile(path, []byte("accessKey: theBroker\nsecretKey: brokerSecret\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		b := &Broker{log: slog.New(slog.NewTextHandler(&out, nil))}
+		if err := b.readCredentials(&Config{NamesrvAccountFile: path}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), "OTHERS MAY READ"); got != want || strings.Contains(out.String(), "brokerSecret") {
+			t.Errorf("mode %v: told %v, %s", mode, got, out.String())
+		}
 	}
 }

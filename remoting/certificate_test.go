@@ -139,6 +139,36 @@ func TestReloadCertificates(t *testing.T) {
 	}
 }
 
+// TestTicketsEndWithTheAuthority: who connected with a certificate that is not trusted any more does not come in by what he has
+// kept of the session.
+func TestTicketsEndWithTheAuthority(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		a := certtest.NewAuthority(t)
+		secure := newTLS(t, identitySettings(t, a.Issue("server"), "tls.server.need.client.auth", "require", "tls.server.authClient", "true", "tls.server.trustCertPath", a.CertPath))
+		s := startTLS(t, secure, nil, nil)
+		client := &tls.Config{InsecureSkipVerify: true, MaxVersion: version, ServerName: "server", ClientSessionCache: tls.NewLRUClientSessionCache(4), Certificates: []tls.Certificate{a.Issue("client").Pair}}
+		for i, resumed := range []bool{false, true} {
+			p, nc := dialTLS(t, s, client)
+			p.Ask(req(echo, int32(i), "T", nil)) // tickets come before the answer
+			if nc.ConnectionState().DidResume != resumed {
+				t.Fatalf("version %x, connection %d: resumed %v", version, i, !resumed)
+			}
+		}
+		replace(t, certtest.NewAuthority(t).CertPath, a.CertPath)
+		if err := secure.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		nc := tls.Client(rawDial(t, s), client)
+		err := nc.Handshake()
+		if err == nil { // with TLS 1.3 the server's refusal comes behind it
+			_, err = nc.Read(make([]byte, 1))
+		}
+		if err == nil || strings.Contains(err.Error(), "timeout") {
+			t.Errorf("version %x: %v", version, err)
+		}
+	}
+}
+
 // replace copies a file over another in one step, as those who renew certificates do.
 func replace(t *testing.T, from, to string) {
 	t.Helper()

@@ -28,11 +28,12 @@ func TestAdminACLCheck(t *testing.T) {
 		"-k consumer --op PUB -t T":      {1, "denied: No default permission for topic:T: topicPerms of the account has T=SUB (" + path + ":4)"},
 		"-k consumer --op PUB -t U": {1, "denied: No default permission for topic:U: topicPerms of the account does not have U, and its defaultTopicPerm is DENY (" +
 			path + ":4)"},
-		"-k consumer --op SUB -t %RETRY%h": {1, "denied: No default permission for group:h: groupPerms of the account does not have h"},
-		"-k consumer --code 17":            {1, "denied: Need admin permission for request code=17, but accessKey=consumer is not"},
-		"-k nobody1 -t T":                  {1, "denied: No acl config for nobody1: no ACL file has an account with this key"},
-		"-a 10.1.2.3 -t T":                 {0, "allowed: the address is in the global white list (10.1.*.*)"},
-		"-a 10.2.2.3 -t T":                 {1, "denied: No accessKey is configured"},
+		"-k consumer --op SUB -t SCHEDULE_TOPIC_XXXX": {1, "denied: No default permission for topic:SCHEDULE_TOPIC_XXXX: topicPerms of the account does not have SCHEDULE_TOPIC_XXXX, for which no default counts: messages of other topics wait there"},
+		"-k consumer --op SUB -t %RETRY%h":            {1, "denied: No default permission for group:h: groupPerms of the account does not have h"},
+		"-k consumer --code 17":                       {1, "denied: Need admin permission for request code=17, but accessKey=consumer is not"},
+		"-k nobody1 -t T":                             {1, "denied: No acl config for nobody1: no ACL file has an account with this key"},
+		"-a 10.1.2.3 -t T":                            {0, "allowed: the address is in the global white list (10.1.*.*)"},
+		"-a 10.2.2.3 -t T":                            {1, "denied: No accessKey is configured"},
 	} {
 		code, out, errs := invoke(append([]string{"rocketd", "admin", "acl", "check", "--home", home}, strings.Fields(args)...)...)
 		if code != want.code || !strings.HasPrefix(out, want.text) || errs != "" {

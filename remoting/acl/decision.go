@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"rocketd/protocol"
+	"rocketd/protocol/message"
 )
 
 // Reason is why a request is let in or refused.
@@ -114,6 +115,9 @@ func (d *Decision) because() string {
 	kind, fallback := "topicPerms", "defaultTopicPerm"
 	if d.Resource.Group {
 		kind, fallback = "groupPerms", "defaultGroupPerm"
+	}
+	if !listed && !d.Resource.Group && message.HoldsOthers(d.Resource.Name) {
+		return fmt.Sprintf("topicPerms of the account does not have %s, for which no default counts: messages of other topics wait there (%s)", d.Resource.Name, d.Account.Place)
 	}
 	if listed {
 		return fmt.Sprintf("%s of the account has %s=%s (%s)", kind, d.Resource.Name, p, d.Account.Place)

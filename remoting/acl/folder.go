@@ -134,12 +134,12 @@ func fill(tmp *os.File, model string, data []byte) error {
 	return errors.Join(err, tmp.Close())
 }
 
-// warnModes says when others than the owner and the group can read secrets, or others than the owner can change the rules.
-func warnModes(path string, log *slog.Logger) {
+// WarnModes says of a file with secret keys when others than the owner and the group can read secrets, or others than the owner can change the rules.
+func WarnModes(path string, log *slog.Logger) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o026 != 0 {
-		log.Warn("OTHERS MAY READ OR CHANGE AN ACL FILE, which holds secret keys; chmod 600 it", "file", path, "mode", info.Mode().Perm().String())
+		log.Warn("OTHERS MAY READ OR CHANGE AN ACL FILE OR AN ACCOUNT, which holds secret keys; chmod 600 it", "file", path, "mode", info.Mode().Perm().String())
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&os.ModeSticky == 0 {
-		log.Warn("OTHERS MAY REPLACE AN ACL FILE: everybody can write to its folder", "folder", filepath.Dir(path), "mode", info.Mode().Perm().String())
+		log.Warn("OTHERS MAY REPLACE AN ACL FILE OR AN ACCOUNT: everybody can write to its folder", "folder", filepath.Dir(path), "mode", info.Mode().Perm().String())
 	}
 }

@@ -82,7 +82,7 @@ func Open(o Options) (*Table, error) {
 		return nil, fmt.Errorf("ACL file: %w", err)
 	}
 	for _, path := range t.mu.order {
-		warnModes(path, o.Log)
+		WarnModes(path, o.Log)
 	}
 	if r := t.rules.Load(); len(r.accounts) == 0 && len(r.global) == 0 {
 		o.Log.Warn("ACCESS CONTROL LETS NOBODY IN: no ACL file has an account or a white list", "file", o.Default())
