@@ -28,6 +28,9 @@ const topicRules = `accounts:
   defaultGroupPerm: SUB
   topicPerms:
   - TopicA=DENY
+- accessKey: theAdmin
+  secretKey: adminSecret
+  admin: true
 - accessKey: theNobody
   secretKey: nobodySecret
 `
@@ -177,5 +180,54 @@ func TestAccountFileMode(t *testing.T) {
 		if got := strings.Contains(out.String(), "OTHERS MAY READ"); got != want || strings.Contains(out.String(), "brokerSecret") {
 			t.Errorf("mode %v: told %v, %s", mode, got, out.String())
 		}
+	}
+}
+
+// TestSignaturesAreNotHandedOn: a consumer that is asked for an administrator does not get what he has signed with: neither the code
+// nor the keys are signed, so that a client id which its owner has chosen well makes of it the signature of another request.
+func TestSignaturesAreNotHandedOn(t *testing.T) {
+	owner, plain, _ := startTopicBroker(t, func(*Config) {})
+	stored := owner.asks(protocol.SendMessage, sendHeader("TopicA", 0, ""), "x")
+	consumer := plain.dial()
+	beat := plain.request(protocol.HeartBeat, nil, []byte(`{"clientID":"evilUsertrueevilSecret","producerDataSet":[],"consumerDataSet":[{"groupName":"G","subscriptionDataSet":[]}]}`))
+	plain.credentials.Sign(beat)
+	consumer.Send(beat)
+	for a := consumer.Receive(); ; a = consumer.Receive() { // the notice that the group has changed comes before
+		if a.IsResponse() {
+			check(t, "heartbeat", a, protocol.Success, "")
+			break
+		}
+	}
+	admin := owner
+	admin.peer = owner.dial()
+	var err error
+	file := filepath.Join(t.TempDir(), "tools.yml")
+	if err := os.WriteFile(file, []byte("accessKey: theAdmin\nsecretKey: adminSecret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if admin.credentials, err = acl.ReadCredentials(file); err != nil {
+		t.Fatal(err)
+	}
+	for code, h := range map[protocol.RequestCode]any{
+		protocol.GetConsumerRunningInfo: &header.GetConsumerRunningInfoRequest{ConsumerGroup: "G", ClientId: "evilUsertrueevilSecret"},
+		protocol.ConsumeMessageDirectly: &header.ConsumeMessageDirectlyResultRequest{ConsumerGroup: "G", ClientId: "evilUsertrueevilSecret", MsgId: field(t, stored, "msgId")},
+	} {
+		cmd := admin.request(code, h, nil)
+		cmd.SetField("SecurityToken", "aToken")
+		admin.credentials.Sign(cmd)
+		admin.peer.Send(cmd)
+		got := asked(consumer, code)
+		if id := field(t, got, "clientId"); id != "evilUsertrueevilSecret" {
+			t.Errorf("%v: asked as %q", code, id)
+		}
+		for _, f := range got.Fields {
+			if f.Key == "AccessKey" || f.Key == "Signature" || f.Key == "SecurityToken" {
+				t.Errorf("%v is handed on with %s=%s", code, f.Key, f.Value)
+			}
+		}
+		answer := protocol.NewResponse(protocol.Success, "", nil)
+		answer.Opaque = got.Opaque
+		consumer.Send(answer)
+		check(t, code.String(), admin.peer.Receive(), protocol.Success, "")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"rocketd/protocol/header"
 	"rocketd/protocol/message"
 	"rocketd/remoting"
+	"rocketd/remoting/acl"
 )
 
 // Behaviour: requests of administrators that consumers answer, as AdminBrokerProcessor#callConsumer and Broker2Client
@@ -52,7 +53,7 @@ func tooManyAsked() error {
 // consumerRunningInfo (307) asks a consumer how it is; the request goes on as it is, with jstackEnable if it has it.
 func (b *Broker) consumerRunningInfo(c *remoting.Call, req *header.GetConsumerRunningInfoRequest) (*protocol.Command, error) {
 	ask := protocol.NewRequest(protocol.GetConsumerRunningInfo, nil, c.Command().Body)
-	ask.Fields = c.Command().Fields
+	ask.Fields = acl.Unsigned(c.Command().Fields)
 	return b.askConsumer(c, req.ConsumerGroup, req.ClientId, ask)
 }
 
@@ -68,7 +69,7 @@ func (b *Broker) consumeMessageDirectly(c *remoting.Call, req *header.ConsumeMes
 		return nil, protocol.Errorf(protocol.SystemError, "can not find message by the offset, %d", phyOffset)
 	}
 	ask := protocol.NewRequest(protocol.ConsumeMessageDirectly, nil, record[:record.Size()])
-	for _, f := range c.Command().Fields {
+	for _, f := range acl.Unsigned(c.Command().Fields) {
 		if f.Key != "brokerName" {
 			ask.Fields = append(ask.Fields, f)
 		}

@@ -110,7 +110,7 @@ func TLSKeys() []string {
 // IsSecretKey tells whether the value of a key may be shown to nobody, one that nobody knows too.
 func IsSecretKey(key string) bool {
 	key = strings.ToLower(key)
-	for _, word := range []string{"secret", "password", "passwd", "token", "credential", "signature"} {
+	for _, word := range []string{"secret", "password", "passwd", "passphrase", "pwd", "token", "credential", "signature", "apikey", "privatekey"} {
 		if strings.Contains(key, word) {
 			return true
 		}

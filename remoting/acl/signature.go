@@ -18,6 +18,22 @@ const (
 	fieldUniqueKey = "_UNIQUE_KEY_QUERY"
 )
 
+// fieldToken is the temporary token that a client may sign by (SessionCredentials of 4.9.8).
+const fieldToken = "SecurityToken"
+
+// Unsigned is the fields of a request that is handed on to a client, without what its sender has proved himself by. A signature
+// is of the values alone, one behind the other, and neither of the code nor of the keys: who gets an administrator's, and has
+// chosen a value in it, such as his client id, has one for a request of his own. The official broker hands it on (compat).
+func Unsigned(fields []protocol.Field) []protocol.Field {
+	kept := make([]protocol.Field, 0, len(fields))
+	for _, f := range fields {
+		if f.Key != fieldAccessKey && f.Key != fieldSignature && f.Key != fieldToken {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
 // signatureSize is the length of a signature: Base64 of 20 bytes.
 const signatureSize = 28
 
