@@ -120,7 +120,11 @@ func (b *Broker) checkSend(r *sendRun, s *sending) *topics.Config {
 		return nil
 	}
 	if !ok {
-		if topic = b.createTopic(r, s); topic == nil { // without a default topic an exception in 4.9.8, with an empty one this
+		if req.DefaultTopic == "" && !namesDefaultTopic(s.call.Command()) { // an exception in 4.9.8; an empty one is none
+			s.call.ReplyError(&protocol.FieldError{Key: "defaultTopic"})
+			return nil
+		}
+		if topic = b.createTopic(r, s); topic == nil {
 			r.refuse(s, protocol.TopicNotExist, "topic["+req.Topic+"] not exist, apply first please!"+faqSuffix)
 			return nil
 		}
@@ -134,6 +138,13 @@ func (b *Broker) checkSend(r *sendRun, s *sending) *topics.Config {
 		return nil
 	}
 	return topic
+}
+
+// namesDefaultTopic tells whether a send has the field at all, in either spelling.
+func namesDefaultTopic(cmd *protocol.Command) bool {
+	_, short := cmd.Field("c")
+	_, long := cmd.Field("defaultTopic")
+	return short || long
 }
 
 // createTopic makes the topic of a send that does not exist; nil when it may not be made.

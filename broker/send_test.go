@@ -92,8 +92,7 @@ func TestSendRefused(t *testing.T) {
 	check(t, "delay level no number", b.ask(protocol.SendMessage, sendHeader("TopicA", 0, "DELAY=x"), []byte("x")), 1, `property DELAY: "x" is not a number`)
 	check(t, "no fields at all", b.ask(protocol.SendMessage, &header.Empty{}, []byte("x")), 1, "The specified topic is blank.", "MSG_REGION", "TRACE_ON")
 	check(t, "queue id missing", b.ask(protocol.SendMessage, &header.GetMaxOffsetRequest{Topic: "TopicA"}, []byte("x")), 1, "header field sysFlag is missing")
-	check(t, "no default topic", b.ask(protocol.SendMessage, &header.SendMessageRequest{Topic: "New"}, []byte("x")), 17,
-		"topic[New] not exist, apply first please!"+faq, "MSG_REGION", "TRACE_ON")
+	check(t, "no default topic", b.ask(protocol.SendMessage, &header.SendMessageRequest{Topic: "New"}, []byte("x")), 1, "header field defaultTopic is missing")
 	b.topics.Put(&topics.Config{TopicName: "NoWrite", ReadQueueNums: 1, Perm: 6, TopicFilterType: topics.SingleTag})
 	check(t, "no write queues", b.ask(protocol.SendMessage, sendHeader("NoWrite", -1, ""), []byte("x")), 1, "topic[NoWrite] has no write queues")
 }

@@ -103,6 +103,7 @@ func TestAutoCreation(t *testing.T) {
 	}
 	expect(t, broker(), sendV2("AutoNoSuchDefault").Set("c", "NotThere"), missing("AutoNoSuchDefault"))
 	expect(t, broker(), sendV2("AutoNoDefault").Without("c"), failure)
+	expect(t, broker(), sendV2("AutoEmptyDefault").Set("c", ""), missing("AutoEmptyDefault"))
 	expect(t, broker(), sendV2("AutoFromPlainTopic").Set("c", newTopic(t, "AutoPlain", 1)), missing("AutoFromPlainTopic"))
 	for _, c := range []struct{ topic, ask, last, beyond string }{
 		{"AutoFour", "4", "3", "4"}, {"AutoMany", "100", "7", "8"}, {"AutoOne", "1", "0", "1"},
