@@ -94,7 +94,9 @@ func (b *Broker) takeCold(c *remoting.Call, req *header.PullMessageRequest) bool
 	}
 	return p.run(func() {
 		defer b.recoverPull(c, req)
-		switch answer, err := b.firstPull(c, req); {
+		answer, err := b.firstPull(c, req)
+		runtime.Gosched() // who has waited meanwhile goes before the writing of so many bytes
+		switch {
 		case err != nil:
 			c.ReplyError(err)
 		case answer != nil:

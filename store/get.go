@@ -34,6 +34,10 @@ const (
 // DefaultMessageStore#getMessage of 4.9.8).
 const minScan = 16000 / consumequeue.EntrySize
 
+// denseSpan is in how many times their own bytes of the log messages may lie for what is between them to be read ahead too:
+// other queues are mostly read at the same time.
+const denseSpan = 16
+
 // maxStep is how many entries are read at a time, however many messages are asked for.
 const maxStep = 255
 
@@ -280,6 +284,12 @@ func (g *get) readRecords(chosen []chosenEntry, bytes int) (all bool) {
 	r := &g.result
 	if r.Body == nil {
 		r.Body = newBody(bytes)
+	}
+	if last := chosen[len(chosen)-1]; bytes > 0 { // else they are tried one by one
+		first := chosen[0].PhyOffset
+		if span := last.PhyOffset + int64(last.Size) - first; span > 0 && span <= denseSpan*int64(bytes) {
+			g.s.log.ReadAhead(first, int(span))
+		}
 	}
 	all = true
 	for len(chosen) > 0 {

@@ -122,6 +122,7 @@ type Log struct {
 
 	// warmFrom is where recovery began to read: what lies before may be on the disk only. Set by Recover, before others read.
 	warmFrom int64
+	ahead    ahead // of the cold files
 
 	stopped atomic.Pointer[error] // set once, by the first sync that failed
 

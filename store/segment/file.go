@@ -133,6 +133,13 @@ func (f *File) ReadAt(b []byte, offset int64) error {
 	return fmt.Errorf("read %s at %d: %w", f.path, offset-f.start, err)
 }
 
+// ReadAhead has the bytes from offset on brought into memory soon, as far as the file goes: see vfs.Ahead.
+func (f *File) ReadAhead(offset, size int64) {
+	if a, ok := f.file.(vfs.Ahead); ok {
+		a.ReadAhead(offset-f.start, min(size, f.start+f.size-offset))
+	}
+}
+
 // CopyAt is ReadAt through the mapping, for bytes that are surely in memory: it makes no system call, but
 // where the page is missing it holds up the processor. Without a mapping (the system may refuse it) it reads.
 func (f *File) CopyAt(b []byte, offset int64) error {

@@ -15,6 +15,9 @@ func (v View) Path() string { return v.f.Path() }
 // ReadAt is File.ReadAt.
 func (v View) ReadAt(b []byte, offset int64) error { return v.f.ReadAt(b, offset) }
 
+// ReadAhead is File.ReadAhead.
+func (v View) ReadAhead(offset, size int64) { v.f.ReadAhead(offset, size) }
+
 // CopyAt is File.CopyAt.
 func (v View) CopyAt(b []byte, offset int64) error { return v.f.CopyAt(b, offset) }
 

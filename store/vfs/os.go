@@ -216,6 +216,11 @@ func (f osFile) Zero(offset, size int64) error {
 	return nil
 }
 
+// ReadAhead implements Ahead. It is advice: that it can't be taken is no fault.
+func (f osFile) ReadAhead(offset, size int64) {
+	_ = control(f.File, func(fd int) error { return readAhead(fd, offset, size) })
+}
+
 func (f osFile) Map(size int64) (Mapping, error) {
 	var b []byte
 	err := control(f.File, func(fd int) (err error) {

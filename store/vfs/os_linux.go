@@ -48,3 +48,11 @@ func (osFS) BootID() string {
 func punch(fd int, offset, size int64) error {
 	return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, size)
 }
+
+// readAhead has the range read, and nothing beside it by later reads of the descriptor.
+func readAhead(fd int, offset, size int64) error {
+	if err := unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM); err != nil {
+		return err
+	}
+	return unix.Fadvise(fd, offset, size, unix.FADV_WILLNEED)
+}

@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -126,4 +127,25 @@ func TestMappingOfACutFile(t *testing.T) {
 		}
 	}()
 	t.Log(m.Bytes()[1<<19])
+}
+
+// TestReadAhead: it is advice, whatever the range, and changes nothing that is read.
+func TestReadAhead(t *testing.T) {
+	name := t.TempDir() + "/file"
+	want := bytes.Repeat([]byte("0123456789"), 50_000)
+	if err := os.WriteFile(name, want, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := OS.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, r := range [][2]int64{{0, 100_000}, {499_999, 1 << 20}, {1 << 30, 1}, {0, 0}} {
+		f.(Ahead).ReadAhead(r[0], r[1])
+		got := make([]byte, len(want))
+		if _, err := f.ReadAt(got, 0); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%v: %v", r, err)
+		}
+	}
 }

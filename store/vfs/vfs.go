@@ -59,6 +59,14 @@ type File interface {
 	Map(size int64) (Mapping, error)
 }
 
+// Ahead is what a File has that can read ahead as it is told.
+type Ahead interface {
+	// ReadAhead asks for bytes to be brought into memory soon, and waits for nothing. From the first call on nothing is
+	// read ahead of this file unasked: what the system would read at once, many megabytes where it is set so, keeps a
+	// processor for a millisecond.
+	ReadAhead(offset, size int64)
+}
+
 // Mapping is a read-only view of a file. Bytes must be asked for at each use.
 type Mapping interface {
 	Bytes() []byte
