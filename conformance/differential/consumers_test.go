@@ -248,7 +248,7 @@ func TestConsumeDirectly(t *testing.T) {
 	}
 	expect(t, broker(), ask().Without("clientId"), answer{code: 1, remark: "The Consumer <G-directly> <null> not online"})
 	expect(t, broker(), ask().Set("clientId", "nobody"), answer{code: 1, remark: "The Consumer <G-directly> <nobody> not online"})
-	for _, wrong := range []string{"", "x", "C0A80001", id[:31] + "G", id[:16] + "7FFFFFFFFFFFFFF0"} {
+	for _, wrong := range []string{"", "x", "C0A80001", id[:16] + "G" + id[17:], id[:16] + "7FFFFFFFFFFFFFF0"} {
 		expect(t, broker(), ask().Set("msgId", wrong), failure)
 	}
 	expect(t, broker(), ask().Without("msgId"), failure)
