@@ -109,7 +109,7 @@ func (s *Store) dispatchRecord(phyOffset int64, r message.Record, indexed bool) 
 	if enters && cfg.EnableMultiDispatch {
 		s.enqueueFurther(cfg, a.Properties, a.QueueId, entry, s.isWhole)
 	}
-	if indexed && message.TransactionValue(a.sysFlag) != message.TransactionRollback && s.Config().MessageIndexEnable {
+	if indexed && message.TransactionValue(a.sysFlag) != message.TransactionRollback && cfg.MessageIndexEnable {
 		if err := s.index.Put(a.Topic, p.uniqKey, p.keys, phyOffset, a.StoreTimestamp); err != nil {
 			s.dispatchError("index", phyOffset, err)
 		}

@@ -88,25 +88,21 @@ func (q *Queue) StretchAt(offset, logStart, logEnd int64, right func(queueOffset
 	return s, nil
 }
 
-// inFile reads the entry at a place that is in a file. A file that has gone is made anew.
+// inFile is atFile; a file that has gone is made anew.
 func (q *Queue) inFile(at int64) (Entry, error) {
-	var buf [EntrySize]byte
-	b, err := q.readFile(buf[:0], at, EntrySize)
-	if errors.Is(err, fs.ErrNotExist) {
-		q.mu.Lock()
-		if start := at - at%q.table.perFile; !q.dead && start >= q.first && start < q.end {
-			err = q.table.createFile(q, start)
-		}
-		q.mu.Unlock()
-		if err != nil {
-			return Entry{}, err
-		}
-		b, err = q.readFile(buf[:0], at, EntrySize)
+	e, err := q.atFile(at)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return e, err
 	}
+	q.mu.Lock()
+	if start := at - at%q.table.perFile; !q.dead && start >= q.first && start < q.end {
+		err = q.table.createFile(q, start)
+	}
+	q.mu.Unlock()
 	if err != nil {
 		return Entry{}, err
 	}
-	return Decode(b), nil
+	return q.atFile(at)
 }
 
 // Offer gives the stretch the entry of a record at a queue offset. It tells whether nothing is wanted any more.
@@ -159,7 +155,7 @@ func (s *Stretch) Write(keep func(e Entry) bool) (mended, lost int, err error) {
 	return mended, lost, q.syncFiles(from, to)
 }
 
-// atFile is inFile without a care for a missing file.
+// atFile reads the entry at a place that is in a file.
 func (q *Queue) atFile(at int64) (Entry, error) {
 	var buf [EntrySize]byte
 	b, err := q.readFile(buf[:0], at, EntrySize)

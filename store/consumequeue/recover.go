@@ -302,10 +302,8 @@ func (q *Queue) correctMin(minPhyOffset int64) {
 		_, e, ok := q.nextRight(lo+int64(i), hi)
 		return !ok || e.PhyOffset >= minPhyOffset
 	}))
-	if e, ok := q.at(minimum); minimum < hi && ok && e.IsBlank() {
-		for ; minimum < hi && ok && e.IsBlank(); e, ok = q.at(minimum) {
-			minimum++
-		}
+	for e, ok := q.at(minimum); minimum < hi && ok && e.IsBlank(); e, ok = q.at(minimum) {
+		minimum++
 	}
 	phy := int64(-1)
 	if minimum < hi {
