@@ -1,69 +1,26 @@
 package broker
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"rocketd/protocol"
 	"rocketd/remoting"
 	"rocketd/remoting/acl"
+	"rocketd/remoting/acl/acltest"
 	"rocketd/remoting/acl/admin"
 	"rocketd/remoting/remotingtest"
 	"rocketd/store/vfs"
 )
 
-// logLines is a log in JSON. It may be written and read at once.
-type logLines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *logLines) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(line)
-}
-
-func (l *logLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-// audit are the fields of the lines of the audit log.
-func (l *logLines) audit(t *testing.T) (lines []map[string]any) {
-	t.Helper()
-	for s := bufio.NewScanner(strings.NewReader(l.String())); s.Scan(); {
-		var line struct {
-			Level string
-			Audit map[string]any
-		}
-		if err := json.Unmarshal(s.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
-		if line.Audit != nil {
-			if line.Level != "ERROR+4" {
-				t.Errorf("level %s", line.Level)
-			}
-			lines = append(lines, line.Audit)
-		}
-	}
-	return lines
-}
-
 // startLogged starts a broker in memory that tells everything to a log.
-func startLogged(t *testing.T, tweak func(*Config)) (*pathBroker, *logLines) {
+func startLogged(t *testing.T, tweak func(*Config)) (*pathBroker, *acltest.Log) {
 	t.Helper()
 	cfg := DefaultConfig("/store")
 	cfg.ListenPort, cfg.BindAddress = 0, "127.0.0.1"
@@ -73,7 +30,7 @@ func startLogged(t *testing.T, tweak func(*Config)) (*pathBroker, *logLines) {
 	if tweak != nil {
 		tweak(&cfg)
 	}
-	l, fs := new(logLines), vfs.NewMem(time.Now)
+	l, fs := new(acltest.Log), vfs.NewMem(time.Now)
 	b, err := New(cfg, Options{FS: fs, Files: vfs.Files{FS: fs}, Log: slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +151,7 @@ func TestAudit(t *testing.T) {
 						}
 					}
 					want++
-					remotingtest.Eventually(t, code.String()+" is audited", func() bool { return len(l.audit(t)) >= want })
+					remotingtest.Eventually(t, code.String()+" is audited", func() bool { return len(l.Audit(t)) >= want })
 				}
 			}
 			check(t, "a question", func() *protocol.Command {
@@ -202,7 +159,7 @@ func TestAudit(t *testing.T) {
 				signer.Sign(cmd)
 				return p.peer.Ask(cmd)
 			}(), protocol.Success, "")
-			lines := l.audit(t)
+			lines := l.Audit(t)
 			if len(lines) != want {
 				t.Fatalf("%d lines of %d requests", len(lines), want)
 			}

@@ -1,63 +1,26 @@
 package namesrv
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"rocketd/protocol"
 	"rocketd/protocol/header"
 	"rocketd/remoting/acl"
+	"rocketd/remoting/acl/acltest"
 	"rocketd/remoting/acl/admin"
 	"rocketd/remoting/remotingtest"
 )
 
-// logLines is a log in JSON. It may be written and read at once.
-type logLines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *logLines) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(line)
-}
-
-func (l *logLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-// audit are the fields of the lines of the audit log.
-func (l *logLines) audit(t *testing.T) (lines []map[string]any) {
-	t.Helper()
-	for s := bufio.NewScanner(strings.NewReader(l.String())); s.Scan(); {
-		var line struct{ Audit map[string]any }
-		if err := json.Unmarshal(s.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
-		if line.Audit != nil {
-			lines = append(lines, line.Audit)
-		}
-	}
-	return lines
-}
-
 // startLogged starts a name server, with accounts, that tells everything to a log.
-func startLogged(t *testing.T, tweak func(*Config)) (*Server, *logLines) {
+func startLogged(t *testing.T, tweak func(*Config)) (*Server, *acltest.Log) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "conf"), 0o755); err != nil {
@@ -74,7 +37,7 @@ func startLogged(t *testing.T, tweak func(*Config)) (*Server, *logLines) {
 	cfg := testConfig(dir)
 	cfg.RocketmqHome = dir
 	tweak(&cfg)
-	l := new(logLines)
+	l := new(acltest.Log)
 	s, err := New(cfg, slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})), time.Now)
 	if err != nil {
 		t.Fatal(err)
@@ -152,10 +115,10 @@ func TestAudit(t *testing.T) {
 					} else {
 						peer.Ask(cmd)
 					}
-					remotingtest.Eventually(t, code.String()+" is audited", func() bool { return len(l.audit(t)) >= len(want) })
+					remotingtest.Eventually(t, code.String()+" is audited", func() bool { return len(l.Audit(t)) >= len(want) })
 				}
 			}
-			lines := l.audit(t)
+			lines := l.Audit(t)
 			if len(lines) != len(want) || len(want) != 12 {
 				t.Fatalf("%d lines of %d requests", len(lines), len(want))
 			}
@@ -204,7 +167,7 @@ func TestBrokerAccountsOnly(t *testing.T) {
 	if a := peer.Ask(protocol.NewRequest(protocol.GetBrokerClusterInfo, nil, nil)); !strings.Contains(string(a.Body), `"127.0.0.1:10911"`) {
 		t.Errorf("code %d, %s", a.Code, a.Body)
 	}
-	if lines := l.audit(t); len(lines) != 2 || lines[0]["code"] != "REGISTER_BROKER" || lines[0]["result"] != "NO_PERMISSION" {
+	if lines := l.Audit(t); len(lines) != 2 || lines[0]["code"] != "REGISTER_BROKER" || lines[0]["result"] != "NO_PERMISSION" {
 		t.Errorf("audited: %v", lines)
 	}
 }

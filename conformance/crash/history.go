@@ -44,6 +44,17 @@ const (
 	Refused
 )
 
+// outcomeOf is what the code of a send's answer says.
+func outcomeOf(code int) Outcome {
+	switch {
+	case code == codeSuccess:
+		return Acknowledged
+	case code >= 10 && code <= 12:
+		return Uncertain
+	}
+	return Refused
+}
+
 // String is the outcome as it stands in a violation.
 func (o Outcome) String() string {
 	return [...]string{"unanswered", "acknowledged", "uncertain", "refused"}[o]

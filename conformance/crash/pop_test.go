@@ -1,7 +1,6 @@
 package crash
 
 import (
-	"maps"
 	"slices"
 	"testing"
 )
@@ -59,7 +58,7 @@ func TestGoodPops(t *testing.T) {
 
 // TestEachPopRule: each rule fails for a history that breaks it.
 func TestEachPopRule(t *testing.T) {
-	seen := map[Rule]bool{}
+	seen := tally{}
 	for _, c := range []struct {
 		name  string
 		spoil func(h *PopHistory)
@@ -92,24 +91,9 @@ func TestEachPopRule(t *testing.T) {
 	} {
 		h := goodPops()
 		c.spoil(h)
-		v := CheckPops(h, false)
-		want := slices.Sorted(slices.Values(c.want))
-		var got []Rule
-		for _, rule := range slices.Sorted(maps.Keys(v.Broken)) {
-			seen[rule] = true
-			for range v.Broken[rule] {
-				got = append(got, rule)
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q: %v", c.name, got, want, v.Cases)
-		}
+		seen.check(t, c.name, CheckPops(h, false), c.want)
 	}
-	for _, rule := range PopRules {
-		if !seen[rule] {
-			t.Errorf("no history breaks the rule %q", rule)
-		}
-	}
+	seen.whole(t, PopRules)
 }
 
 // An acknowledgement of one in the middle counts for its batch, and a kill may leave two copies.

@@ -135,19 +135,12 @@ func (r *popper) produce(ctx context.Context, l *link, rng *rand.Rand) {
 		r.h.Messages = append(r.h.Messages, m)
 		r.h.mu.Unlock()
 		a, err := c.Call(header(310, m.Place, content.properties(Attempt{m.Id, 1}, 0), false).WithBody(content.body), patience)
-		r.h.mu.Lock()
-		switch {
-		case err != nil:
-		case a.Code == codeSuccess:
-			m.Outcome = Acknowledged
-		case a.Code >= 10 && a.Code <= 12:
-			m.Outcome = Uncertain
-		default:
-			m.Outcome = Refused
-		}
-		r.h.mu.Unlock()
 		if err != nil {
 			l.broken(c)
+		} else {
+			r.h.mu.Lock()
+			m.Outcome = outcomeOf(a.Code)
+			r.h.mu.Unlock()
 		}
 		pause(ctx, time.Duration(rng.IntN(3))*time.Millisecond)
 	}

@@ -198,11 +198,8 @@ func (p *producer) answer(o *outgoing) bool {
 		p.keep(o)
 		return false
 	}
-	outcome, ids := Refused, strings.Split(a.Ext["msgId"], ",")
-	switch {
-	case a.Code == codeSuccess && len(ids) == len(o.sends):
-		outcome = Acknowledged
-	case a.Code >= 10 && a.Code <= 12 || a.Code == codeSuccess:
+	outcome, ids := outcomeOf(a.Code), strings.Split(a.Ext["msgId"], ",")
+	if outcome == Acknowledged && len(ids) != len(o.sends) {
 		outcome = Uncertain
 	}
 	for i, s := range o.sends {

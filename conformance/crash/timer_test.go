@@ -1,8 +1,6 @@
 package crash
 
 import (
-	"maps"
-	"slices"
 	"testing"
 )
 
@@ -46,7 +44,7 @@ func TestGoodTimers(t *testing.T) {
 
 // TestEachTimerRule: each rule fails for a history that breaks it.
 func TestEachTimerRule(t *testing.T) {
-	seen := map[Rule]bool{}
+	seen := tally{}
 	for _, c := range []struct {
 		name  string
 		spoil func(h *TimerHistory)
@@ -66,22 +64,7 @@ func TestEachTimerRule(t *testing.T) {
 	} {
 		h := goodTimers()
 		c.spoil(h)
-		v := CheckTimers(h)
-		want := slices.Sorted(slices.Values(c.want))
-		var got []Rule
-		for _, rule := range slices.Sorted(maps.Keys(v.Broken)) {
-			seen[rule] = true
-			for range v.Broken[rule] {
-				got = append(got, rule)
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q: %v", c.name, got, want, v.Cases)
-		}
+		seen.check(t, c.name, CheckTimers(h), c.want)
 	}
-	for _, rule := range TimerRules {
-		if !seen[rule] {
-			t.Errorf("no history breaks the rule %q", rule)
-		}
-	}
+	seen.whole(t, TimerRules)
 }

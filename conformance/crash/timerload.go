@@ -177,16 +177,12 @@ func (r *timerLoad) send(c *wire.Conn, s *TimerSend, rng *rand.Rand) (handle str
 	r.h.mu.Lock()
 	defer r.h.mu.Unlock()
 	s.Due = 0
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", false
-	case a.Code == codeSuccess:
-		s.Outcome, handle = Acknowledged, a.Ext["recallHandle"]
+	}
+	if s.Outcome = outcomeOf(a.Code); s.Outcome == Acknowledged {
+		handle = a.Ext["recallHandle"]
 		s.Due = dueOf(handle)
-	case a.Code >= 10 && a.Code <= 12:
-		s.Outcome = Uncertain
-	default:
-		s.Outcome = Refused
 	}
 	return handle, true
 }

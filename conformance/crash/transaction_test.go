@@ -1,8 +1,6 @@
 package crash
 
 import (
-	"maps"
-	"slices"
 	"testing"
 )
 
@@ -62,7 +60,7 @@ func TestGoodTransactions(t *testing.T) {
 
 // TestEachTransactionRule: each rule fails for a history that breaks it.
 func TestEachTransactionRule(t *testing.T) {
-	seen := map[Rule]bool{}
+	seen := tally{}
 	for _, c := range []struct {
 		name  string
 		spoil func(h *TransactionHistory)
@@ -107,24 +105,7 @@ func TestEachTransactionRule(t *testing.T) {
 	} {
 		h := goodTransactions()
 		c.spoil(h)
-		v := CheckTransactions(h)
-		for _, rule := range c.want {
-			seen[rule] = true
-		}
-		want := slices.Sorted(slices.Values(c.want))
-		var got []Rule
-		for _, rule := range slices.Sorted(maps.Keys(v.Broken)) {
-			for range v.Broken[rule] {
-				got = append(got, rule)
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q: %v", c.name, got, want, v.Cases)
-		}
+		seen.check(t, c.name, CheckTransactions(h), c.want)
 	}
-	for _, rule := range TransactionRules {
-		if !seen[rule] {
-			t.Errorf("no history breaks the rule %q", rule)
-		}
-	}
+	seen.whole(t, TransactionRules)
 }

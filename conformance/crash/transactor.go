@@ -183,15 +183,11 @@ func (r *transactor) half(c *wire.Conn, t *Transaction, content *content) bool {
 	r.h.mu.Lock()
 	defer r.h.mu.Unlock()
 	t.Offset = 0
-	switch {
-	case err != nil:
+	if err != nil {
 		return false
-	case a.Code == codeSuccess:
-		t.Outcome, t.Offset, t.PhyOffset = Acknowledged, number(a, "queueOffset"), phyOffset(a.Ext["msgId"])
-	case a.Code >= 10 && a.Code <= 12:
-		t.Outcome = Uncertain
-	default:
-		t.Outcome = Refused
+	}
+	if t.Outcome = outcomeOf(a.Code); t.Outcome == Acknowledged {
+		t.Offset, t.PhyOffset = number(a, "queueOffset"), phyOffset(a.Ext["msgId"])
 	}
 	return true
 }

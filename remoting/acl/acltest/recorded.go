@@ -1,4 +1,4 @@
-// Package acltest has the accounts that tests of access control share.
+// Package acltest has what tests of access control share: accounts and a log.
 package acltest
 
 // Recorded is the plain_acl.yml of the broker whose answers to clients with accounts were recorded.
