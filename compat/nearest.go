@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"log/slog"
 	"strings"
 
 	"github.com/xrash/smetrics"
@@ -35,4 +36,16 @@ func UnknownKeys(keys, known []string) (slips []KeyValue, others []string) {
 		}
 	}
 	return slips, others
+}
+
+// TellUnknownKeys names keys that do not exist, those that look like a slip of the pen with the key that was likely meant.
+// where is what does not have the others either.
+func TellUnknownKeys(log *slog.Logger, keys, known []string, where string) {
+	slips, others := UnknownKeys(keys, known)
+	for _, s := range slips {
+		log.Warn("a configuration key that does not exist; it changes nothing. Perhaps another was meant", "key", s.Key, "perhaps", s.Value)
+	}
+	if len(others) > 0 {
+		log.Warn("configuration keys that do not exist, in "+where+" neither; they change nothing", "keys", others)
+	}
 }

@@ -32,13 +32,7 @@ func (c *Config) tell(log *slog.Logger) {
 	}
 }
 
-// tellUnknown names keys that do not exist, those that look like a slip of the pen with the key that was likely meant.
+// tellUnknown names keys that do not exist: see compat.TellUnknownKeys.
 func (c *Config) tellUnknown(log *slog.Logger, keys []string) {
-	slips, others := compat.UnknownKeys(keys, append(c.known(), remoting.TLSKeys()...))
-	for _, slip := range slips {
-		log.Warn("a configuration key that does not exist; it changes nothing. Perhaps another was meant", "key", slip.Key, "perhaps", slip.Value)
-	}
-	if len(others) > 0 {
-		log.Warn("configuration keys that do not exist, in the name server of RocketMQ 4.9.8 neither; they change nothing", "keys", others)
-	}
+	compat.TellUnknownKeys(log, keys, append(c.known(), remoting.TLSKeys()...), "the name server of RocketMQ 4.9.8")
 }
