@@ -26,6 +26,16 @@ func newBody(n int) []byte {
 	return make([]byte, 0, 1<<class)
 }
 
+// growBody returns a body with room for n bytes more.
+func growBody(b []byte, n int) []byte {
+	if cap(b)-len(b) >= n {
+		return b
+	}
+	grown := append(newBody(len(b)+n), b...)
+	RecycleBody(b)
+	return grown
+}
+
 // RecycleBody takes back the Body of a GetResult whose bytes nobody looks at any more. It is the caller's choice: a body
 // that does not come back is left to the collector.
 func RecycleBody(b []byte) {
@@ -33,6 +43,6 @@ func RecycleBody(b []byte) {
 	if class < bodyMinBits || class > bodyMaxBits || cap(b) != 1<<class {
 		return
 	}
-	b = b[:0]
-	bodyPools[class-bodyMinBits].Put(&b)
+	kept := b[:0] // b itself would be an allocation even where it is not kept
+	bodyPools[class-bodyMinBits].Put(&kept)
 }

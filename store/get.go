@@ -34,10 +34,6 @@ const (
 // DefaultMessageStore#getMessage of 4.9.8).
 const minScan = 16000 / consumequeue.EntrySize
 
-// denseSpan is in how many times their own bytes of the log messages may lie for what is between them to be read ahead too:
-// other queues are mostly read at the same time.
-const denseSpan = 16
-
 // maxStep is how many entries are read at a time, however many messages are asked for.
 const maxStep = 255
 
@@ -72,15 +68,9 @@ type GetResult struct {
 
 // getScratch is memory that one Get needs for itself.
 type getScratch struct {
-	entries []byte
-	chosen  []chosenEntry
-	units   consumequeue.UnitReader
-}
-
-// chosenEntry is an entry whose record is to be read.
-type chosenEntry struct {
-	consumequeue.Entry
-	at int64 // queue offset
+	entries  []byte
+	verdicts [maxStep + 1]verdict // of entries
+	units    consumequeue.UnitReader
 }
 
 var getScratches = sync.Pool{New: func() any { return new(getScratch) }}
@@ -100,7 +90,10 @@ type get struct {
 	base     int64 // queue offset of the first of entries
 	end      int64 // log offset behind the last entry, at first the log's minimum: the next lies behind it
 	damage   int64 // queue offset of the damaged entry that ends the Get, -1: none
-	broken   bool  // it was found when its record was read
+	refused  int   // records that the filter has refused
+	last     int64 // queue offset of the last record of the body
+	lastSize int   // its bytes
+	run      run
 	result   GetResult
 }
 
@@ -161,11 +154,11 @@ func (g *get) read(q *consumequeue.Queue, offset int64) {
 	if _, fileEnd := q.FileOf(offset); offset+scan > fileEnd {
 		scan = fileEnd - offset
 	}
+	step := min(max(g.max, 32), maxStep) // then, as few pass the filter, more
 	scanned := int64(0)
-	for full := false; scanned < scan && !full; {
-		step := min(scan-scanned, int64(min(max(g.max, 32), maxStep))+1)
+	for full := false; scanned < scan && !full; step = maxStep {
 		var err error
-		g.entries, err = q.Read(g.entries[:0], offset+scanned, int(step))
+		g.entries, err = q.Read(g.entries[:0], offset+scanned, int(min(scan-scanned, int64(step)+1)))
 		if err != nil || len(g.entries) == 0 {
 			if err != nil {
 				g.s.o.Log.Error("reading a consume queue failed", "topic", q.Topic(), "queueId", q.QueueId(), "offset", offset+scanned, "error", err)
@@ -183,67 +176,115 @@ func (g *get) read(q *consumequeue.Queue, offset int64) {
 			}
 			break
 		}
-		var n int
 		g.base = offset + scanned
-		n, full = g.readEntries(g.entries)
+		var n int
+		n, full = g.readEntries()
 		scanned += int64(n)
 	}
 	if g.damage >= 0 {
+		g.takeBack(g.damage)
 		if scanned = g.damage - offset; scanned == 0 {
 			r.Status = Mending
 		}
+	}
+	if r.Count == 0 { // what was read passed no filter
+		RecycleBody(r.Body)
+		r.Body = nil
 	}
 	r.NextBeginOffset = offset + scanned
 	r.SuggestSlave = r.BehindBytes > g.logEnd-g.inMemory
 }
 
-// readEntries adds the records of entries to the body. It returns how many entries it has dealt with, and whether
-// the limits are reached: so they count when an entry is damaged.
-func (g *get) readEntries(entries []byte) (n int, full bool) {
-	for len(entries) > 0 {
-		// First choose, as if every record could be read and passed the filter, then read; if some did not, the
-		// limits are not reached yet and there is a next round.
-		chosen, bytes, took := g.chosen[:0], 0, 0
-		for full = false; took < len(entries); took += consumequeue.EntrySize {
-			e := consumequeue.Decode(entries[took:])
-			at := g.base + int64(n+took/consumequeue.EntrySize)
-			if e.PhyOffset < g.end || e.Size <= 0 || e.PhyOffset > g.logEnd-int64(e.Size) { // blank, expired, just added or damaged
-				pass, before := g.odd(at, e)
-				if g.damage >= 0 {
-					if k := len(chosen) - 1; k >= 0 && chosen[k].Entry == before {
-						chosen = chosen[:k]
-					}
-					full = true
-					break
-				}
-				if pass {
-					continue
-				}
+// readEntries adds the records of the entries to the body. It returns how many entries it has dealt with, and whether the Get
+// ends there: its limits are reached, or the next entry is damaged.
+func (g *get) readEntries() (n int, full bool) {
+	clear(g.verdicts[:])
+	for n = range len(g.entries) / consumequeue.EntrySize {
+		e, at := g.entry(n), g.base+int64(n)
+		if g.isOdd(e, g.end) {
+			pass := g.odd(at, e)
+			if g.damage >= 0 {
+				return n, true
 			}
+			if pass {
+				continue
+			}
+		}
+		g.result.BehindBytes, g.result.Cold = g.logEnd-e.PhyOffset, g.s.log.Cold(e.PhyOffset)
+		if e.PhyOffset < g.skipTo {
 			g.end = e.PhyOffset + int64(e.Size)
-			g.result.BehindBytes, g.result.Cold = g.logEnd-e.PhyOffset, g.s.log.Cold(e.PhyOffset)
-			if e.PhyOffset < g.skipTo {
-				continue
-			}
-			if full = g.full(len(g.result.Body)+bytes, g.result.Count+len(chosen), e); full {
-				break
-			}
-			if g.filter != nil && !g.match(e) {
-				continue
-			}
-			chosen, bytes = append(chosen, chosenEntry{e, at}), bytes+int(e.Size)
+			continue
 		}
-		g.chosen = chosen
-		n += took / consumequeue.EntrySize
-		entries = entries[took:]
-		if len(chosen) == 0 {
-			return n, full
-		}
-		if all := g.readRecords(chosen, bytes); all && full || g.damage >= 0 {
+		if g.full(e) {
 			return n, true
 		}
+		g.end = e.PhyOffset + int64(e.Size)
+		if !g.matches(n, e) {
+			g.noMatch()
+			continue
+		}
+		record, err := g.record(n, e)
+		switch {
+		case err != nil && errors.Is(err, commitlog.ErrNotFound) && e.PhyOffset >= g.s.log.MinOffset() && g.breakAt(at, e):
+			return n, true
+		case err != nil:
+			g.removing(e)
+		case !isRecordOf(record, e) || record.QueueOffset() != at && !g.isElsewhere(record, at, e):
+			if g.breakAt(at, e) {
+				return n, true
+			}
+			g.s.tellEntry(g.queue, e)
+		case g.filter != nil && !g.filter.MatchRecord(record):
+			g.refused++
+			g.noMatch()
+		default:
+			g.take(at, record)
+		}
 	}
-	return n, false
+	return len(g.entries) / consumequeue.EntrySize, false
+}
+
+// entry is the n-th of the entries.
+func (g *get) entry(n int) consumequeue.Entry {
+	return consumequeue.Decode(g.entries[n*consumequeue.EntrySize:])
+}
+
+// isOdd tells whether an entry is not as most are: it doesn't lead to what lies behind end and was there when the Get began.
+// It is blank, expired, just added or damaged.
+func (g *get) isOdd(e consumequeue.Entry, end int64) bool {
+	return e.PhyOffset < end || e.Size <= 0 || e.PhyOffset > g.logEnd-int64(e.Size)
+}
+
+// noMatch notes that the filter has refused something.
+func (g *get) noMatch() {
+	if g.result.Count == 0 {
+		g.result.Status = NoMatchedMessage
+	}
+}
+
+// take adds a record to the body.
+func (g *get) take(at int64, record message.Record) {
+	r := &g.result
+	n := len(r.Body)
+	r.Body = r.Body[:n+len(record)] // the run that it is of lies there or behind
+	if &r.Body[n] != &record[0] {
+		copy(r.Body[n:], record)
+	}
+	r.Count++
+	r.Status = Found
+	g.skipTo, g.last, g.lastSize = 0, at, len(record)
+}
+
+// takeBack takes the last record out of the body if it is that of a queue offset.
+func (g *get) takeBack(at int64) {
+	r := &g.result
+	if r.Count == 0 || g.last != at {
+		return
+	}
+	r.Body = r.Body[:len(r.Body)-g.lastSize]
+	if r.Count--; r.Count == 0 {
+		r.Status = NoMatchedMessage
+	}
 }
 
 // match is the first stage of the filter. An entry whose unit can't be read passes, as in 4.9.8.
@@ -262,124 +303,36 @@ func (g *get) match(e consumequeue.Entry) bool {
 	return !ok || f.MatchUnit(u.StoreTimestamp, u.BitMap)
 }
 
-// full is isTheBatchFull of 4.9.8: the first message is always given. What was stored before the start may be on the disk,
-// whatever the distance from the log's end; such an answer is short, so that those who wait behind it don't wait long
-// (compat).
-func (g *get) full(bytes, count int, e consumequeue.Entry) bool {
-	if bytes == 0 || count == 0 {
+// full is isTheBatchFull of 4.9.8: the first message is always given.
+func (g *get) full(e consumequeue.Entry) bool {
+	r := &g.result
+	if r.Count == 0 {
 		return false
 	}
-	maxBytes, maxCount := g.cfg.MaxTransferBytesOnMessageInMemory, g.cfg.MaxTransferCountOnMessageInMemory
-	if e.PhyOffset < g.inMemory {
-		maxBytes, maxCount = g.cfg.MaxTransferBytesOnMessageInDisk, g.cfg.MaxTransferCountOnMessageInDisk
-	} else if g.s.log.Cold(e.PhyOffset) {
-		maxBytes = min(maxBytes, g.cfg.MaxTransferBytesOnMessageInDisk)
-	}
-	return count >= g.max || bytes+int(e.Size) > maxBytes || count >= maxCount
+	maxBytes, maxCount := g.limits(e)
+	return r.Count >= maxCount || len(r.Body)+int(e.Size) > maxBytes
 }
 
-// readRecords appends the chosen records to the body, neighbours in the log with one read; all is false when one of
-// them was left out.
-func (g *get) readRecords(chosen []chosenEntry, bytes int) (all bool) {
-	r := &g.result
-	if r.Body == nil {
-		r.Body = newBody(bytes)
+// limits are the most bytes and messages of an answer of which an entry's message is the last. What was stored before the
+// start may be on the disk, whatever the distance from the log's end; such an answer is short, so that those who wait behind
+// it don't wait long (compat).
+func (g *get) limits(e consumequeue.Entry) (bytes, count int) {
+	bytes, count = g.cfg.MaxTransferBytesOnMessageInMemory, g.cfg.MaxTransferCountOnMessageInMemory
+	if e.PhyOffset < g.inMemory {
+		bytes, count = g.cfg.MaxTransferBytesOnMessageInDisk, g.cfg.MaxTransferCountOnMessageInDisk
+	} else if g.s.log.Cold(e.PhyOffset) {
+		bytes = min(bytes, g.cfg.MaxTransferBytesOnMessageInDisk)
 	}
-	if last := chosen[len(chosen)-1]; bytes > 0 { // else they are tried one by one
-		first := chosen[0].PhyOffset
-		if span := last.PhyOffset + int64(last.Size) - first; span > 0 && span <= denseSpan*int64(bytes) {
-			g.s.log.ReadAhead(first, int(span))
-		}
-	}
-	all = true
-	for len(chosen) > 0 {
-		k, size := 1, int(chosen[0].Size)
-		for k < len(chosen) && chosen[k].PhyOffset == chosen[k-1].PhyOffset+int64(chosen[k-1].Size) {
-			size += int(chosen[k].Size)
-			k++
-		}
-		run := chosen[:k]
-		chosen = chosen[k:]
-		if run[0].PhyOffset < g.skipTo {
-			all = false
-			continue
-		}
-		before := len(r.Body)
-		body, err := g.s.log.Read(r.Body, run[0].PhyOffset, size)
-		if err != nil && k > 1 {
-			// Perhaps only a part is there: one by one.
-			for i := range run {
-				if !g.readRecords(run[i:i+1], 0) {
-					all = false
-				}
-				if g.broken {
-					return false
-				}
-			}
-			continue
-		}
-		if err != nil {
-			if errors.Is(err, commitlog.ErrNotFound) && run[0].PhyOffset >= g.s.log.MinOffset() && g.breakAt(run[0]) {
-				return false
-			}
-			g.removing(run[0])
-			all = false
-			continue
-		}
-		r.Body = body
-		if !g.keep(run, before) {
-			all = false
-		}
-		if g.broken {
-			return false
-		}
-	}
-	return all
+	return bytes, min(count, g.max)
 }
 
 // removing notes that a record is gone: what its file had is passed over.
-func (g *get) removing(e chosenEntry) {
-	if len(g.result.Body) == 0 {
+func (g *get) removing(e consumequeue.Entry) {
+	if g.result.Count == 0 {
 		g.result.Status = MessageWasRemoving
 	}
 	fileSize := int64(g.cfg.MappedFileSizeCommitLog)
 	g.skipTo = e.PhyOffset + fileSize - e.PhyOffset%fileSize
-}
-
-// keep goes through the records of a run, which the body holds from before on, and takes out those that the filter
-// refuses or that are not what their entry says.
-func (g *get) keep(run []chosenEntry, before int) (all bool) {
-	r := &g.result
-	all = true
-	read, write := before, before
-	for _, e := range run {
-		record := message.Record(r.Body[read : read+int(e.Size)])
-		read += int(e.Size)
-		if !isRecordOf(record, e.Entry) || record.QueueOffset() != e.at && !g.isElsewhere(record, e) {
-			all = false
-			if g.breakAt(e) {
-				break
-			}
-			g.s.tellEntry(g.queue, e.Entry)
-			continue
-		}
-		if g.filter != nil && !g.filter.MatchRecord(record) {
-			if write == 0 {
-				r.Status = NoMatchedMessage
-			}
-			all = false
-			continue
-		}
-		if write != read-len(record) {
-			copy(r.Body[write:], record)
-		}
-		write += len(record)
-		r.Count++
-		r.Status = Found
-		g.skipTo = 0
-	}
-	r.Body = r.Body[:write]
-	return all
 }
 
 // isRecordOf tells, cheaply, whether a record is the one of an entry.

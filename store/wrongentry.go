@@ -33,53 +33,54 @@ func (s *Store) tellEntry(q *consumequeue.Queue, e consumequeue.Entry) {
 }
 
 // odd looks at an entry that is not as most are. pass: it is to be passed over. One that is damaged becomes the end of the Get;
-// when it is the one before that is damaged, that one does and is returned.
-func (g *get) odd(at int64, e consumequeue.Entry) (pass bool, before consumequeue.Entry) {
+// when it is the one before that is damaged, that one does.
+func (g *get) odd(at int64, e consumequeue.Entry) (pass bool) {
 	s, log := g.s, g.s.log
 	switch {
 	case e.IsBlank():
-		return true, before
+		return true
 	case e.PhyOffset < 0 || e.Size <= 0 || int(e.Size) > g.cfg.MappedFileSizeCommitLog || e.PhyOffset+int64(e.Size) > log.MaxOffset():
 	case e.PhyOffset >= g.end: // its message was stored after the Get began
-		return false, before
+		return false
 	default:
 		// Expired, when all before it are. Else it, or the one before, is out of order.
-		ok, beforeAt := false, at
+		before, ok, beforeAt := consumequeue.Entry{}, false, at
 		for !ok && beforeAt > g.queue.Min() {
 			beforeAt--
 			before, ok = g.queue.Entry(beforeAt)
 		}
 		if !ok || before.PhyOffset+int64(before.Size) <= e.PhyOffset {
-			return false, before
+			return false
 		}
 		if s.isRight(g.queue, at, e) {
 			if beforeAt < g.first || s.isRight(g.queue, beforeAt, before) || !s.damaged(g.queue, beforeAt, before) {
-				return false, before
+				return false
 			}
 			g.damage = beforeAt
-			return false, before
+			return false
 		}
 	}
 	if !s.damaged(g.queue, at, e) {
 		s.tellEntry(g.queue, e)
-		return true, before
+		return true
 	}
 	g.damage = at
-	return false, consumequeue.Entry{}
+	return false
 }
 
 // breakAt ends the Get before an entry whose record turned out to be none; false when the entry has to be passed over.
-func (g *get) breakAt(e chosenEntry) bool {
-	if g.s.damaged(g.queue, e.at, e.Entry) {
-		g.damage, g.broken = e.at, true
+func (g *get) breakAt(at int64, e consumequeue.Entry) bool {
+	if !g.s.damaged(g.queue, at, e) {
+		return false
 	}
-	return g.broken
+	g.damage = at
+	return true
 }
 
 // isElsewhere tells whether a record whose own queue offset is another stands rightly at an offset of the queue of the Get.
-func (g *get) isElsewhere(r message.Record, e chosenEntry) bool {
+func (g *get) isElsewhere(r message.Record, at int64, e consumequeue.Entry) bool {
 	_, err := message.Check(r, false)
-	return err == nil && (isOf(r, g.queue, e.at) || g.s.isShifted(r, g.queue, e.at, e.Entry))
+	return err == nil && (isOf(r, g.queue, at) || g.s.isShifted(r, g.queue, at, e))
 }
 
 // isShifted tells whether a record of a queue stands at another place than its own, but between its neighbours: an official broker

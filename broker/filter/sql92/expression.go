@@ -25,7 +25,7 @@ type Expression struct {
 	root  *node
 	names []string
 	slots map[string]int // by name, when there are many names
-	pool  sync.Pool      // *view, with a slot for each name
+	pool  sync.Pool      // then: *view, with a slot for each name
 }
 
 // Compile makes the expression of a text; the error is an *Error.
@@ -45,17 +45,21 @@ func Compile(expression string) (*Expression, error) {
 	if len(p.names) > fewNames {
 		e.slots = p.slots
 	}
-	e.pool.New = func() any { return &view{slots: make([]slot, len(e.names))} }
+	e.pool.New = func() any { return &view{many: make([]slot, len(e.names))} }
 	return e, nil
 }
 
 // Match tells whether a message with these properties is taken: the expression is true, neither false nor unknown,
 // and no fault was met. It allocates nothing.
 func (e *Expression) Match(properties string) bool {
+	if e.slots == nil {
+		v := view{properties: properties}
+		return v.test(e.root) == isTrue
+	}
 	v := e.pool.Get().(*view)
-	v.start(e, properties)
+	v.fill(e.slots, properties)
 	taken := v.test(e.root) == isTrue
-	v.end()
+	clear(v.many) // it lets go of the message
 	e.pool.Put(v)
 	return taken
 }

@@ -235,3 +235,24 @@ func TestLogic(t *testing.T) {
 		}
 	})
 }
+
+// A property is found where reading the text from entry to entry finds it, whatever lies around it.
+func TestLookUp(t *testing.T) {
+	piece := rapid.SampledFrom([]string{"a", "ab", "b", "\x01", "\x02", "\x03", "a\x01", "\x02a\x01", "ab\x011\x02", "xxxxxxx", "\x00", "\x82"})
+	rapid.Check(t, func(r *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(piece, 0, 24).Draw(r, "text"), "")
+		for _, name := range []string{"a", "ab", "b"} {
+			var want string
+			var there bool
+			message.EachProperty(text, func(n, v string) bool {
+				if n == name {
+					want, there = v, true
+				}
+				return true
+			})
+			if got, ok := lookUp(text, name+"\x01"); got != want || ok != there {
+				r.Fatalf("%s in %q: %q %v, want %q %v", name, text, got, ok, want, there)
+			}
+		}
+	})
+}
