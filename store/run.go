@@ -25,7 +25,7 @@ const (
 // that are taken move down there, so one that comes first is never copied again.
 type run struct {
 	at    int64  // log offset of bytes
-	bytes []byte // in the memory of the body, behind its end
+	bytes []byte // those not asked for yet, in the memory of the body, behind its end
 	known int64  // log offset up to which it was looked what to read
 }
 
@@ -38,7 +38,10 @@ func (g *get) record(n int, e consumequeue.Entry) (message.Record, error) {
 		}
 	}
 	from := e.PhyOffset - g.run.at
-	return message.Record(g.run.bytes[from : from+size]), nil
+	record := message.Record(g.run.bytes[from : from+size])
+	// What lies before may be overwritten from now on; an entry that leads back there has it read again.
+	g.run.at, g.run.bytes = e.PhyOffset+size, g.run.bytes[from+size:]
+	return record, nil
 }
 
 // readRun reads the records from the n-th entry on that lie without a gap.

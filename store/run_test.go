@@ -108,3 +108,29 @@ func TestGetIsTheOfficialLoop(t *testing.T) {
 		}
 	}
 }
+
+// An entry that leads back to a record whose memory has been taken for another gives that record all the same.
+func TestRecordReadAgain(t *testing.T) {
+	s := openStore(t, vfs.NewMem(nil), smallConfig("/store"), Options{})
+	defer func() { closeStore(t, s) }()
+	put(t, s, newMessage("T", 0, 0), newMessage("T", 0, 1), newMessage("T", 0, 2))
+	q := s.queues.Find("T", 0)
+	entries, err := q.Read(nil, 0, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := get{getScratch: &getScratch{entries: entries}, s: s, cfg: s.Config(), queue: q, max: 32, logEnd: s.log.MaxOffset()}
+	for i, n := range []int64{0, 1, 0, 2, 1} {
+		e := g.entry(int(n))
+		record, err := g.record(int(n), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := message.Check(record, true); err != nil || record.QueueOffset() != n {
+			t.Fatalf("%d: %d in place of %d, %v", i, record.QueueOffset(), n, err)
+		}
+		if n > 0 {
+			g.take(n, record)
+		}
+	}
+}
