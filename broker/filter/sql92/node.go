@@ -168,39 +168,80 @@ func (v value) plain() string {
 
 var symbols = map[op]string{opAnd: "&&", opOr: "||", opEqual: "==", opMore: ">", opMoreEq: ">=", opLess: "<", opLessEq: "<="}
 
-// String is the tree as the official messages show it.
+// String is the tree as the official messages show it, or the beginning of it that has room in a remark: a tree may be so large
+// that its text would cost more than all else.
 func (n *node) String() string {
+	var b strings.Builder
+	n.write(&b)
+	return b.String()
+}
+
+// write appends the text of the tree, and ends some time after as much as a remark has room for.
+func (n *node) write(b *strings.Builder) {
+	if b.Len() > maxErrorText {
+		return
+	}
 	switch n.op {
 	case opConst:
-		switch n.value.kind {
-		case isNull:
-			return "NULL"
-		case isBool:
-			return strings.ToUpper(n.value.plain())
-		case isText:
-			return "'" + strings.ReplaceAll(n.value.text, "'", "''") + "'"
-		}
-		return n.value.plain()
+		b.WriteString(n.constantText())
 	case opProperty:
-		return n.name
+		b.WriteString(n.name)
 	case opNegate:
-		return "(- " + n.left.String() + ")"
+		n.left.wrapped(b, "(- ")
 	case opNot:
-		return "(NOT " + n.left.String() + ")"
+		n.left.wrapped(b, "(NOT ")
 	case opCast:
-		return n.left.String()
+		n.left.write(b)
 	case opIn:
-		in := " IN ( "
+		n.left.write(b)
 		if n.negated {
-			in = " NOT IN ( "
+			b.WriteString(" NOT")
 		}
-		return n.left.String() + in + strings.Join(n.texts, ", ") + " )"
+		b.WriteString(" IN ( ")
+		for i, text := range n.texts {
+			if b.Len() > maxErrorText {
+				return
+			}
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(text)
+		}
+		b.WriteString(" )")
 	case opAnd, opOr:
-		s := strings.Repeat("(", len(n.list)-1) + n.list[0].String()
+		b.WriteString(strings.Repeat("(", min(len(n.list)-1, maxErrorText+1)))
+		n.list[0].write(b)
 		for _, right := range n.list[1:] {
-			s += " " + symbols[n.op] + " " + right.String() + ")"
+			if b.Len() > maxErrorText {
+				return
+			}
+			b.WriteString(" " + symbols[n.op] + " ")
+			right.wrapped(b, "")
 		}
-		return s
+	default:
+		b.WriteByte('(')
+		n.left.write(b)
+		b.WriteString(" " + symbols[n.op] + " ")
+		n.right.wrapped(b, "")
 	}
-	return "(" + n.left.String() + " " + symbols[n.op] + " " + n.right.String() + ")"
+}
+
+// wrapped appends what stands before the tree, the tree, and the parenthesis that ends both.
+func (n *node) wrapped(b *strings.Builder, before string) {
+	b.WriteString(before)
+	n.write(b)
+	b.WriteByte(')')
+}
+
+// constantText is a constant as the official messages show it.
+func (n *node) constantText() string {
+	switch n.value.kind {
+	case isNull:
+		return "NULL"
+	case isBool:
+		return strings.ToUpper(n.value.plain())
+	case isText:
+		return "'" + strings.ReplaceAll(n.value.text, "'", "''") + "'"
+	}
+	return n.value.plain()
 }

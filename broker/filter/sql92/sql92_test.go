@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -81,6 +82,43 @@ func TestBounds(t *testing.T) {
 	}
 	if wide.Match(string(p)) {
 		t.Error("the slot of an earlier message is seen")
+	}
+}
+
+// What a refusal costs is bounded by the expression's length: its text shows a tree of ten thousands of nodes, and no more of it than
+// a remark has room for.
+func TestCostOfRefusal(t *testing.T) {
+	for name, expression := range map[string]string{
+		"chain": "-(" + strings.Repeat("a=1 OR ", 35_000) + "a=1)",
+		"texts": "-(a IN ('x'" + strings.Repeat(",'x'", 60_000) + "))",
+		"deep":  strings.Repeat("-(", 100) + strings.Repeat("a=1 OR ", 30_000) + "a=1" + strings.Repeat(")", 100),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Compile(expression)
+		runtime.ReadMemStats(&after)
+		if err == nil {
+			t.Fatalf("%s: no error", name)
+		}
+		if !strings.HasPrefix(err.Error(), runtimeError) && !strings.HasPrefix(err.Error(), parseError) || len(err.Error()) != maxErrorText+len("...") {
+			t.Errorf("%s: %.100s, %d bytes", name, err, len(err.Error()))
+		}
+		if got := after.TotalAlloc - before.TotalAlloc; got > 400*uint64(len(expression)) {
+			t.Errorf("%s: %d bytes for an expression of %d", name, got, len(expression))
+		}
+	}
+}
+
+// Two signs without the end of a line behind them are no comment, and that is looked for once.
+func TestSignsOfLastLine(t *testing.T) {
+	l := lexer{text: "--\n1--2--3"}
+	for _, want := range []struct {
+		kind kind
+		last bool
+	}{{decimal, false}, {minus, true}, {minus, true}, {decimal, true}, {minus, true}, {minus, true}, {decimal, true}, {eof, true}} {
+		if got, err := l.next(); err != nil || got.kind != want.kind || l.lastLine != want.last {
+			t.Fatalf("%v, %v, last line %v, want %v", got, err, l.lastLine, want)
+		}
 	}
 }
 

@@ -63,8 +63,9 @@ type token struct {
 // lexer cuts an expression into tokens, each when it is asked for: like the official one it never looks at what
 // lies behind the end of the expression proper.
 type lexer struct {
-	text string
-	at   int // where the next token is looked for
+	text     string
+	at       int  // where the next token is looked for
+	lastLine bool // no line ends behind at
 }
 
 // next returns the next token: the longest that fits. Blanks and comments are passed over.
@@ -78,7 +79,7 @@ func (l *lexer) next() (token, error) {
 			l.at++
 			continue
 		case c == '-':
-			if n := lineComment(s[start:]); n > 0 {
+			if n := l.lineComment(); n > 0 {
 				l.at += n
 				continue
 			}
@@ -145,12 +146,14 @@ func word(s string) kind {
 
 // lineComment is the length of a comment from -- to the end of its line. At the end of the expression there
 // is none: the two signs are two tokens.
-func lineComment(s string) int {
-	if !strings.HasPrefix(s, "--") {
+func (l *lexer) lineComment() int {
+	s := l.text[l.at:]
+	if l.lastLine || !strings.HasPrefix(s, "--") {
 		return 0
 	}
 	i := strings.IndexAny(s, "\n\r")
 	if i < 0 {
+		l.lastLine = true // so that `a=--1 OR a=--1 OR …` is not looked through from each of its signs on
 		return 0
 	}
 	if strings.HasPrefix(s[i:], "\r\n") {
