@@ -52,11 +52,7 @@ func (c *Checkpoints) reserveLocked(q *Queue, i *image) *checkpoint {
 
 // make makes the checkpoint of an image.
 func (c *Checkpoints) make(q *Queue, i *image) *checkpoint {
-	due := i.popTime + max(0, i.invisible)
-	if due < i.popTime {
-		due = 1<<63 - 1
-	}
-	n := &checkpoint{queue: q, start: i.start, popTime: i.popTime, due: due, invisible: i.invisible, acked: i.acked, heapAt: -1}
+	n := &checkpoint{queue: q, start: i.start, popTime: i.popTime, due: later(i.popTime, max(0, i.invisible)), invisible: i.invisible, acked: i.acked, heapAt: -1}
 	if len(i.offsets) > 1 || i.offsets[0] != i.start {
 		n.offsets = slices.Clone(i.offsets)
 	}

@@ -338,11 +338,11 @@ func (h *Holder) watch() {
 	for {
 		var due []*Held
 		now := h.o.Clock().UnixMilli()
-		wait := time.Duration(1<<63 - 1)
+		wait := forever
 		h.mu.Lock()
 		for n, ok := h.mu.due.first(); ok; n, ok = h.mu.due.first() {
 			if n.dueAt() > now {
-				wait = time.Duration(n.dueAt()-now) * time.Millisecond
+				wait = until(n.dueAt(), now)
 				break
 			}
 			why := TimedOut

@@ -27,7 +27,7 @@ func (o *order) busyUntil(attemptId string, now int64) (until int64) {
 		}
 		at, changed := o.visible[offset]
 		if !changed {
-			at = o.popTime + o.invisible
+			at = later(o.popTime, o.invisible)
 		}
 		if at > now {
 			until = max(until, at) // every one of them has to become visible

@@ -14,11 +14,11 @@ var backoff = [...]int64{10, 20, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540,
 func (c *Checkpoints) revive() {
 	defer c.wg.Done()
 	for {
-		wait := time.Duration(1<<63 - 1)
+		wait := forever
 		c.mu.Lock()
 		n, ok := c.mu.due.first()
 		if ok {
-			wait = time.Duration(n.due-c.now()) * time.Millisecond
+			wait = until(n.due, c.now())
 		}
 		if wait <= 0 {
 			// From here on an acknowledgement is too late; the record stays needed until the copies are stored.
