@@ -126,9 +126,6 @@ func New(cfg Config, o Options) (*Broker, error) {
 		return nil, err
 	}
 	cfg.logOddities(o.Log, brokerId)
-	if bloom, err := cfg.bloom(); err == nil { // as ConsumerFilterManager of 4.9.8; Validate says whether it is right
-		cfg.BitMapLengthConsumeQueueExt = bloom.Bits()
-	}
 	b := &Broker{log: o.Log, clock: o.Clock, boot: o.Clock(), fs: o.FS, files: o.Files, stop: make(chan struct{})}
 	b.settings.mu.version = body.DataVersion{Timestamp: b.boot.UnixMilli()}
 	if err := b.choose(&cfg); err != nil {
@@ -273,7 +270,7 @@ func (b *Broker) openTables(cfg *Config) (err error) {
 	b.filters, err = filter.OpenTable(filter.TableOptions{
 		Path: at("consumerFilter.json"), Files: b.files, Clock: b.clock, Log: b.log, Bloom: bloom, Compiled: &b.compiled,
 		Limit: func() int64 { return b.config().MaxExpressionBytes },
-		Keep:  func() time.Duration { return time.Duration(b.config().FilterDataCleanTimeSpan) * time.Millisecond },
+		Keep:  func() time.Duration { return millis(b.config().FilterDataCleanTimeSpan) },
 	})
 	return err
 }

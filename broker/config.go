@@ -279,5 +279,10 @@ func (c *Config) registerPeriod() time.Duration {
 	return time.Duration(max(10_000, min(c.RegisterNameServerPeriod, 60_000))) * time.Millisecond
 }
 
+// saveOffsetsPeriod is the time between two writes of consumer offsets.
+func (c *Config) saveOffsetsPeriod() time.Duration {
+	return millis(max(100, c.FlushConsumerOffsetInterval))
+}
+
 // configDir is the folder of the config files.
 func (c *Config) configDir() string { return filepath.Join(c.StorePathRootDir, "config") }

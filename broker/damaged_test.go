@@ -38,7 +38,7 @@ func TestDamagedTables(t *testing.T) {
 	if err := b.startPath(); err != nil { // opens delayOffset.json
 		t.Fatal(err)
 	}
-	b.answerHeld(t.Context())
+	b.answerHeld()
 	if err := b.closePath(); err != nil {
 		t.Error(err)
 	}

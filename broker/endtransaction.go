@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strconv"
-	"time"
 
 	"rocketd/broker/topics"
 	"rocketd/broker/transaction"
@@ -86,7 +85,7 @@ func (b *Broker) endRun(run []*ending) {
 	if len(finals) > 0 {
 		b.store.Put(finals)
 	}
-	size := int64(0)
+	stored, size := 0, int64(0)
 	for _, e := range committed {
 		if e.put.Err != nil {
 			b.stats.putFailed.Add(1)
@@ -94,7 +93,7 @@ func (b *Broker) endRun(run []*ending) {
 			e.call.Reply(e.call.Answer(code, remark, nil))
 			continue
 		}
-		size += int64(e.put.Size)
+		stored, size = stored+1, size+int64(e.put.Size)
 		ended = append(ended, e)
 	}
 	if len(ended) == 0 {
@@ -108,9 +107,10 @@ func (b *Broker) endRun(run []*ending) {
 	b.store.Put(ops)
 	for _, e := range ended {
 		if e.put.Err != nil { // the check will ask the producer; the answer is a success, as the official one
+			b.stats.putFailed.Add(1)
 			b.log.Warn("transaction op not stored: the half message looks open", "err", e.put.Err, "queueOffset", e.half.QueueOffset)
 		} else {
-			size += int64(e.put.Size)
+			stored, size = stored+1, size+int64(e.put.Size)
 		}
 		remark := ""
 		if e.req.CommitOrRollback == message.TransactionRollback {
@@ -118,7 +118,9 @@ func (b *Broker) endRun(run []*ending) {
 		}
 		e.call.Reply(e.call.Answer(protocol.Success, remark, nil))
 	}
-	b.stats.put(len(finals)+len(ops), len(finals)+len(ops), size, b.clock().Sub(start))
+	if stored > 0 {
+		b.stats.put(stored, stored, size, b.clock().Sub(start))
+	}
 }
 
 // prepareEnd checks an end and makes what it stores; false: it has been answered, or nothing is due.
@@ -176,7 +178,7 @@ func (b *Broker) awaitHalf(e *ending) bool {
 		return false
 	}
 	e.waited = true
-	b.store.WaitFlushed(end, time.Duration(b.config().SyncFlushTimeout)*time.Millisecond, func(error) {
+	b.store.WaitFlushed(end, millis(b.config().SyncFlushTimeout), func(error) {
 		if !b.path.cold.run(func() { b.endCold(e) }) { // too many wait; the check will ask
 			e.call.Reply(e.call.Answer(protocol.SystemError, halfNotFound, nil))
 		}
@@ -232,7 +234,7 @@ func (b *Broker) putOffFinal(m *message.Message) error {
 	if err != nil || due == 0 {
 		return err
 	}
-	b.timerTopic()
+	b.ownTimerTopic()
 	text := message.RemoveProperty(m.Properties, message.PropertyTransactionPrepared)
 	m.Properties = string(appendTimerText(nil, m, text, b.config().BrokerClusterName, due))
 	if len(m.Properties) > message.MaxPropertiesLength-timerRoom {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rocketd/protocol"
+	"rocketd/protocol/header"
 	"rocketd/protocol/message"
 	"rocketd/remoting/remotingtest"
 	"rocketd/store/vfs"
@@ -51,6 +52,20 @@ func TestDiskErrors(t *testing.T) {
 		if ms := b.stored("T", 0, 0, 1); len(ms) != 1 || string(ms[0].Body) != "before" {
 			t.Errorf("%v: %d messages", c.errno, len(ms))
 		}
+	}
+}
+
+// TestFailedEnd: an end of a transaction that can't be stored counts as a failure, and not as a message.
+func TestFailedEnd(t *testing.T) {
+	b, f := faultBroker(t, nil)
+	h := b.half("T", 0, tran, "half")
+	f.SetInject(onLog(vfs.OpWrite, func() error { return syscall.ENOSPC }))
+	put, failed := b.stats.putTimes.Load(), b.stats.putFailed.Load()
+	check(t, "commit", b.ask(protocol.EndTransaction, h, nil), protocol.ServiceNotAvailable, "Service not available now.")
+	rollback := end(h, func(h *header.EndTransactionRequest) { h.CommitOrRollback = message.TransactionRollback })
+	check(t, "rollback", b.ask(protocol.EndTransaction, rollback, nil), protocol.Success, unsetRemark)
+	if put, failed = b.stats.putTimes.Load()-put, b.stats.putFailed.Load()-failed; put != 0 || failed != 2 {
+		t.Errorf("%d messages and %d failures counted, want 0 and 2", put, failed)
 	}
 }
 

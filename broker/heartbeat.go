@@ -17,7 +17,7 @@ import (
 // it; the answer then waits for their files. Members are told of a change before the answer goes out.
 //
 // As ClientManageProcessor#heartBeat of 4.9.8.
-func (b *Broker) heartBeat(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
+func (b *Broker) heartBeat(c *remoting.Call, _ *header.Empty) (answer *protocol.Command, err error) {
 	hb := new(body.HeartbeatData)
 	if err := b.decodeBody(c, hb); err != nil {
 		return nil, err
@@ -29,6 +29,11 @@ func (b *Broker) heartBeat(c *remoting.Call, _ *header.Empty) (*protocol.Command
 	cmd := c.Command()
 	client := clients.Client{Conn: c.Conn(), ClientId: hb.ClientID, Language: cmd.Language, Version: cmd.Version, AccessKey: b.account(c)}
 	var saved waits
+	defer func() {
+		if err != nil {
+			saved.unheard()
+		}
+	}()
 	for i := range hb.ConsumerDataSet {
 		d := &hb.ConsumerDataSet[i]
 		for j := range d.SubscriptionDataSet {

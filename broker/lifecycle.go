@@ -51,7 +51,7 @@ func (b *Broker) housekeeping() {
 	defer second.Stop()
 	scan := time.NewTicker(clients.ScanPeriod)
 	defer scan.Stop()
-	save := time.NewTicker(time.Duration(max(100, b.config().FlushConsumerOffsetInterval)) * time.Millisecond)
+	save := time.NewTicker(b.config().saveOffsetsPeriod())
 	defer save.Stop()
 	protect := time.NewTicker(protectPeriod)
 	defer protect.Stop()
@@ -99,7 +99,7 @@ func (b *Broker) close(ctx context.Context) error {
 	b.registrar.close(ctx)
 	b.server.StopAccepting()
 	b.fast.StopAccepting()
-	b.answerHeld(ctx)
+	b.answerHeld()
 	b.lanes.close()
 	errs := []error{b.closePath()}
 	errs = append(errs, b.store.Close())

@@ -3,7 +3,9 @@ package broker
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"rocketd/broker/stats"
 	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
@@ -60,6 +62,22 @@ func TestLightLimit(t *testing.T) {
 	b.send("TopicA", 0, "INNER_MULTI_DISPATCH=%LMQ%a,%LMQ%b", "x")
 	b.stored("TopicA", 0, 0, 1)
 	check(t, "pull", b.ask(protocol.PullMessage, pullHeader("%LMQ%a", 0, 0), nil), protocol.SystemError, "store getMessage return null", "{}")
+}
+
+// Pops of light queues are counted under one name, as pulls are: there may be very many of them.
+func TestLightPops(t *testing.T) {
+	b := startPathBroker(t, light)
+	b.send("TopicA", 0, "INNER_MULTI_DISPATCH=%LMQ%a", "x")
+	b.stored("%LMQ%a", 0, 0, 1)
+	if list := b.pops(popHeader("%LMQ%a", 1, time.Minute)); len(list) != 1 {
+		t.Fatalf("%d popped", len(list))
+	}
+	if _, ok := b.traffic.View(stats.GroupGetNums, "%LMQ%@CG"); !ok {
+		t.Error("the pop is not counted under the common name")
+	}
+	if _, ok := b.traffic.View(stats.GroupGetNums, "%LMQ%a@CG"); ok {
+		t.Error("the pop is counted under the queue's own name")
+	}
 }
 
 // A light group has one offset a topic; the file and code 43 have them in a part of their own.

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"context"
 	"errors"
 	"path/filepath"
 	"runtime"
@@ -49,7 +48,7 @@ func (b *Broker) openPath() (err error) {
 		MaxOffset: func(topic string, queueId int32) int64 { return b.store.MaxOffset(topic, queueId) },
 		ScanPeriod: func() time.Duration {
 			if cfg := b.config(); !cfg.LongPollingEnable {
-				return time.Duration(max(1, cfg.ShortPollingTimeMills)) * time.Millisecond
+				return millis(max(1, cfg.ShortPollingTimeMills))
 			}
 			return scanPeriod
 		},
@@ -66,7 +65,7 @@ func (b *Broker) startPath() error {
 	d, err := delay.Open(delay.Options{
 		Levels: b.path.levels, Store: b.store, Clock: b.clock, Log: b.log, Files: b.files,
 		Path:       filepath.Join(cfg.configDir(), "delayOffset.json"),
-		SavePeriod: time.Duration(cfg.FlushDelayOffsetInterval) * time.Millisecond,
+		SavePeriod: millis(cfg.FlushDelayOffsetInterval),
 		Delivered:  b.countDelivered,
 	})
 	if err != nil {
@@ -86,7 +85,7 @@ func (b *Broker) startPath() error {
 
 // answerHeld answers every held pull with PULL_NOT_FOUND and its own offset as nextBeginOffset, and holds none
 // from now on. Called by Close, before the ports close. It never waits for a peer.
-func (b *Broker) answerHeld(context.Context) {
+func (b *Broker) answerHeld() {
 	b.path.stopping.Store(true)
 	b.path.held.Close()
 	b.path.pop.held.Close()

@@ -229,7 +229,7 @@ func TestHeldPop(t *testing.T) {
 	request := b.request(protocol.PopMessage, h, nil)
 	go func() { done <- other.Ask(request) }()
 	remotingtest.Eventually(t, "held", func() bool { return b.path.pop.held.Len() == 1 })
-	b.answerHeld(t.Context())
+	b.answerHeld()
 	if a := <-done; a.Code != int32(protocol.PollingTimeout) {
 		t.Errorf("answered %d %q", a.Code, a.Remark)
 	}

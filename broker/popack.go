@@ -233,7 +233,7 @@ func (b *Broker) changeOrderly(a pop.Ack, invisible int64) *header.ChangeInvisib
 	if at, ok := b.offsets.Query(a.Group, a.Topic, a.QueueId); ok && a.Offset < at {
 		return &header.ChangeInvisibleTimeResponse{}
 	}
-	visible := addMillis(b.clock().UnixMilli(), max(0, invisible))
+	visible := later(b.clock().UnixMilli(), max(0, invisible))
 	p.ChangedOrderly(q, a.Offset, a.PopTime, visible)
 	b.path.pop.held.Notify(q.Key) // who waits looks again at when it is free
 	return &header.ChangeInvisibleTimeResponse{PopTime: a.PopTime, InvisibleTime: visible - a.PopTime, ReviveQid: pop.OrderRevive}

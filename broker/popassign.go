@@ -104,10 +104,10 @@ func (b *Broker) setRequestMode(c *remoting.Call, _ *header.Empty) (*protocol.Co
 			c.ReplyError(unsaved(err))
 			return
 		}
+		b.log.Info("message request mode set", "topic", req.Topic, "group", req.ConsumerGroup, "mode", req.Mode,
+			"popShareQueueNum", req.PopShareQueueNum, "client", c.Conn().RemoteAddr())
 		c.Reply(c.Success(nil))
 	})
-	b.log.Info("message request mode set", "topic", req.Topic, "group", req.ConsumerGroup, "mode", req.Mode,
-		"popShareQueueNum", req.PopShareQueueNum, "client", c.Conn().RemoteAddr())
 	return nil, nil
 }
 

@@ -213,7 +213,7 @@ func (p *popping) hold(busy int64, first, moved bool) pop.Outcome {
 		p.req.BrokerName = ""
 		p.call.Command().Fields = nil
 	}
-	h := &pop.Held{Key: p.key(), Deadline: addMillis(p.born, p.req.PollTime), Next: busy, Owner: p.call.Conn(), Waiter: p}
+	h := &pop.Held{Key: p.key(), Deadline: later(p.born, p.req.PollTime), Next: busy, Owner: p.call.Conn(), Waiter: p}
 	if p.filter != nil {
 		h.Filter = p.filter.(pop.Filter)
 	}
@@ -232,14 +232,6 @@ func (p *popping) hold(busy int64, first, moved bool) pop.Outcome {
 		b.path.pop.held.Now(h) // it has arrived meanwhile
 	}
 	return out
-}
-
-// addMillis adds a time that a client has asked for to a moment.
-func addMillis(at, millis int64) int64 {
-	if sum := at + millis; sum >= at {
-		return sum
-	}
-	return 1<<63 - 1
 }
 
 // Wake goes on with a held pop.

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"fmt"
-	"strings"
 
 	"rocketd/broker/groups"
 	"rocketd/broker/pop"
@@ -44,12 +43,9 @@ func (b *Broker) notification(c *remoting.Call, req *header.NotificationRequest)
 		born = b.clock().UnixMilli()
 	}
 	h := &pop.Held{Key: pop.Key{Topic: t.TopicName, Group: g.GroupName, QueueId: req.QueueId},
-		Deadline: addMillis(born, max(0, req.PollTime)), Owner: c.Conn(), Waiter: &notifying{b, c}}
+		Deadline: later(born, max(0, req.PollTime)), Owner: c.Conn(), Waiter: &notifying{b, c}}
 	if !req.Order {
 		h.Retry = pop.RetryTopic(g.GroupName, t.TopicName)
-	}
-	if req.AttemptId != "" {
-		req.AttemptId = strings.Clone(req.AttemptId)
 	}
 	c.Command().Fields = nil
 	out := pop.HeldLate

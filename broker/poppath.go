@@ -61,7 +61,7 @@ func (b *Broker) openPopTables(cfg *Config) (err error) {
 		Copy:       b.popAgain,
 		Copied:     b.countAgain,
 		Save:       b.savePopped,
-		SavePeriod: time.Duration(max(100, cfg.FlushConsumerOffsetInterval)) * time.Millisecond,
+		SavePeriod: cfg.saveOffsetsPeriod(),
 	})
 	path := filepath.Join(cfg.configDir(), "consumerOrderInfo.json")
 	if _, err = compat.LoadConfigFileOrNone(b.files, path, b.log, ordersLost, p.checkpoints.DecodeOrders); err != nil {

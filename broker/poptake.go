@@ -110,8 +110,9 @@ func (t *taking) get(q *pop.Queue, offset int64) store.GetResult {
 	took := b.clock().Sub(start)
 	b.stats.get(got.Count, took)
 	if got.Status == store.Found {
-		b.traffic.Get(q.Group, q.Topic, int64(got.Count), int64(len(got.Body)))
-		b.traffic.Latency(q.Group, q.Topic, q.QueueId, took)
+		group, topic := b.statsNames(q.Group, q.Topic)
+		b.traffic.Get(group, topic, int64(got.Count), int64(len(got.Body)))
+		b.traffic.Latency(group, topic, q.QueueId, took)
 	}
 	return got
 }

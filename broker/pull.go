@@ -17,7 +17,7 @@ import (
 )
 
 // Behaviour: PULL_MESSAGE, as PullMessageProcessor of 4.9.8: its checks in its order with its remarks. A pull that
-// finds nothing and may be suspended is held (heldpull.go); a held pull goes on as a second pass, which neither
+// finds nothing and may be suspended is held (broker/longpoll); a held pull goes on as a second pass, which neither
 // holds nor commits an offset.
 //
 // Not yet: slaves don't serve.
@@ -85,7 +85,8 @@ type checkedPull struct {
 	filter filter.Filter // nil: every message
 }
 
-// refusal is a pull's error: answered with empty ext fields, for the official answer has its header class.
+// refusal is the error of a pull or of a request of POP. A pull's is answered with empty ext fields, for the official answer has
+// its header class.
 type refusal struct {
 	code   protocol.ResponseCode
 	remark string
@@ -214,18 +215,14 @@ type heldPull struct {
 // the log; it waits until the next look at all held pulls, and no arrival lets it go on before.
 func (b *Broker) hold(c *remoting.Call, req *header.PullMessageRequest, p checkedPull, mending bool) bool {
 	cfg := b.config()
-	millis := req.SuspendTimeoutMillis
+	patience := req.SuspendTimeoutMillis
 	if !cfg.LongPollingEnable {
-		millis = cfg.ShortPollingTimeMills
+		patience = cfg.ShortPollingTimeMills
 	}
 	now := b.clock().UnixMilli()
-	deadline := now + millis
-	if millis > math.MaxInt64-now {
-		deadline = math.MaxInt64
-	}
 	h := &heldPull{b: b, call: c, req: req}
 	h.Pull = longpoll.Pull{Topic: p.topic.TopicName, QueueId: req.QueueId, Offset: req.QueueOffset,
-		Deadline: deadline, Owner: c.Conn(), Waiter: h}
+		Deadline: later(now, patience), Owner: c.Conn(), Waiter: h}
 	h.Filter = p.filter
 	if mending {
 		h.Offset, h.Deadline = math.MaxInt64, now

@@ -293,7 +293,7 @@ func TestPullsOfAStoppingBroker(t *testing.T) {
 	b := startPathBroker(t, nil)
 	b.send("T", 0, "", "0")
 	b.stored("T", 0, 0, 1)
-	b.answerHeld(t.Context())
+	b.answerHeld()
 	check(t, "would be held", b.ask(protocol.PullMessage, held("T", 0, 1, 60_000), nil), protocol.ServiceNotAvailable, "the broker is stopping", "{}")
 	check(t, "does not ask to be held", b.ask(protocol.PullMessage, pullHeader("T", 0, 1), nil), protocol.PullNotFound, "OFFSET_OVERFLOW_ONE", pullFields...)
 	check(t, "finds messages", b.ask(protocol.PullMessage, held("T", 0, 0, 60_000), nil), protocol.Success, "FOUND", pullFields...)

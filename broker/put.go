@@ -51,7 +51,7 @@ func (r *sendRun) answer(start time.Time) {
 	r.success(b.storeHost())
 	if flushTo > 0 {
 		r.left.Add(1)
-		b.store.WaitFlushed(flushTo, time.Duration(r.env.cfg.SyncFlushTimeout)*time.Millisecond, func(err error) {
+		b.store.WaitFlushed(flushTo, millis(r.env.cfg.SyncFlushTimeout), func(err error) {
 			for _, s := range r.owed {
 				if s.put.Err == nil && s.flush {
 					if err != nil {

@@ -36,9 +36,8 @@ func (b *Broker) viewMessage(c *remoting.Call, req *header.ViewMessageRequest) (
 		return nil, protocol.Errorf(protocol.SystemError, "can not find message by the offset, %d", req.Offset)
 	}
 	if b.acl != nil {
-		if m, err := b.store.Message(req.Offset); err != nil {
-			return nil, protocol.Errorf(protocol.SystemError, "can not find message by the offset, %d", req.Offset)
-		} else if err := b.mayRead(c, &m); err != nil {
+		m := r.Message()
+		if err := b.mayRead(c, &m); err != nil {
 			return nil, err
 		}
 	}

@@ -49,13 +49,14 @@ func (b *Broker) recall(c *remoting.Call, req *header.RecallMessageRequest) (*pr
 		return refuse(protocol.IllegalOperation, unavailable)
 	}
 	at, err := strconv.ParseInt(h.Timestamp, 10, 64)
-	if left := at - now.UnixMilli(); err != nil || at < 0 || left <= 0 || left > int64(cfg.TimerMaxDelaySec)*1000 {
+	if left := at - now.UnixMilli(); err != nil || at < 0 || left <= 0 || left > cfg.timerMaxDelay() {
 		return refuse(protocol.IllegalOperation, "recall failed, timestamp invalid")
 	}
 	m := b.recallMessage(c, req, h, topic.TopicName, at, now)
 	if len(m.Properties) > message.MaxPropertiesLength-timerRoom {
 		return refuse(protocol.SystemError, "recall failed, execute error")
 	}
+	b.ownTimerTopic()
 	p := store.Put{Message: m}
 	b.store.Put([]*store.Put{&p})
 	if p.Err != nil {
@@ -67,7 +68,7 @@ func (b *Broker) recall(c *remoting.Call, req *header.RecallMessageRequest) (*pr
 	if !b.store.SyncFlush() {
 		return a, nil
 	}
-	b.store.WaitFlushed(p.End, time.Duration(cfg.SyncFlushTimeout)*time.Millisecond, func(error) { c.Reply(a) })
+	b.store.WaitFlushed(p.End, millis(cfg.SyncFlushTimeout), func(error) { c.Reply(a) })
 	return nil, nil
 }
 
@@ -79,14 +80,14 @@ func (b *Broker) recallAnswer(a *protocol.Command) *protocol.Command {
 
 // recallMessage is the message that recalls another one: due when that is.
 func (b *Broker) recallMessage(c *remoting.Call, req *header.RecallMessageRequest, h message.RecallHandle, topic string, at int64, now time.Time) *message.Message {
-	millis := strconv.FormatInt(now.UnixMilli(), 10)
+	born := strconv.FormatInt(now.UnixMilli(), 10)
 	var text []byte
 	for _, p := range [][2]string{
 		{message.PropertyTags, recallTag},
 		{message.PropertyTimerDelUniqKey, message.RecallKey(topic, h.UniqKey)},
 		{message.PropertyUniqKey, h.UniqKey},
 		{message.PropertyTimerDeliverMs, h.Timestamp},
-		{message.PropertyBornTimestamp, millis},
+		{message.PropertyBornTimestamp, born},
 		{message.PropertyProducerGroup, req.ProducerGroup},
 	} {
 		if p[1] != "" {

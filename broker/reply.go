@@ -3,7 +3,6 @@ package broker
 import (
 	"net/netip"
 	"strconv"
-	"time"
 
 	"rocketd/broker/topics"
 	"rocketd/protocol"
@@ -36,6 +35,9 @@ func (b *Broker) reply(c *remoting.Call, req *header.SendMessageRequest) (*proto
 	r := &replying{b: b, run: run, send: run.next(c, req)}
 	topic := b.admit(run, r.send, b.clock())
 	if topic == nil {
+		if run.created {
+			b.topics.Saved(nil) // the topic stays
+		}
 		return nil, nil
 	}
 	m := &r.send.msg
@@ -148,7 +150,7 @@ func (r *replying) store(until *waits) bool {
 	if t.waits() && b.store.SyncFlush() {
 		until.add(func(done func(error)) {
 			// A flush that comes late is no failure of a reply.
-			b.store.WaitFlushed(s.put.End, time.Duration(cfg.SyncFlushTimeout)*time.Millisecond, func(error) { done(nil) })
+			b.store.WaitFlushed(s.put.End, millis(cfg.SyncFlushTimeout), func(error) { done(nil) })
 		})
 	}
 	return true

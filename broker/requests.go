@@ -104,7 +104,7 @@ func (b *Broker) routes(m *remoting.Mux) {
 
 	// The broker itself.
 	remoting.Handle(m, protocol.UpdateBrokerConfig, l.admin, b.updateBrokerConfig)
-	remoting.Handle(m, protocol.GetBrokerConfig, l.scan, b.getBrokerConfig)
+	remoting.Handle(m, protocol.GetBrokerConfig, l.admin, b.getBrokerConfig) // waits while a change is written
 	remoting.Handle(m, protocol.GetBrokerRuntimeInfo, l.admin, b.runtimeInfo)
 	remoting.Handle(m, protocol.ViewBrokerStatsData, l.scan, b.statsData)
 }

@@ -39,8 +39,8 @@ func (b *Broker) sendBack(c *remoting.Call, req *header.ConsumerSendMsgBackReque
 	}
 	var saved waits
 	defer func() {
-		if err != nil && len(saved) > 0 {
-			b.topics.Saved(nil) // the topic stays
+		if err != nil {
+			saved.unheard()
 		}
 	}()
 	create := func(topic string, queues, sysFlag int32) *topics.Config {

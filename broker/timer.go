@@ -67,7 +67,7 @@ var errTimer = errors.New("timer message illegal")
 
 // due is when a message is due (ms since 1970); 0: at once.
 func (t *timerText) due(now time.Time, cfg *Config) (int64, error) {
-	millis := now.UnixMilli()
+	since := now.UnixMilli()
 	var at int64
 	var err error
 	switch {
@@ -76,11 +76,11 @@ func (t *timerText) due(now time.Time, cfg *Config) (int64, error) {
 			if at > math.MaxInt64/1000 || at < math.MinInt64/1000 {
 				err = errTimer
 			}
-			at = later(millis, at*1000)
+			at = later(since, at*1000)
 		}
 	case t.delayMs != "":
 		if at, err = strconv.ParseInt(t.delayMs, 10, 64); err == nil {
-			at = later(millis, at)
+			at = later(since, at)
 		}
 	case t.deliverMs != "":
 		at, err = strconv.ParseInt(t.deliverMs, 10, 64)
@@ -90,28 +90,23 @@ func (t *timerText) due(now time.Time, cfg *Config) (int64, error) {
 	switch {
 	case err != nil:
 		return 0, errTimer
-	case at <= millis && t.recall != "":
+	case at <= since && t.recall != "":
 		return 0, errTimer
-	case at <= millis:
+	case at <= since:
 		return 0, nil
-	case at-millis > int64(cfg.TimerMaxDelaySec)*1000:
+	case at-since > cfg.timerMaxDelay():
 		return 0, errTimer
 	}
 	return at, nil
 }
 
-// later is a sum that ends at the greatest number.
-func later(at, by int64) int64 {
-	if by > math.MaxInt64-at {
-		return math.MaxInt64
-	}
-	return at + by
-}
-
 func timerRemark(cfg *Config) string {
 	return fmt.Sprintf("timer message illegal, the delay time should not be bigger than the max delay %dms; or if set del msg, the delay time should be bigger than the current time",
-		int64(cfg.TimerMaxDelaySec)*1000)
+		cfg.timerMaxDelay())
 }
+
+// timerMaxDelay is the longest time (ms) that a message may be put off.
+func (c *Config) timerMaxDelay() int64 { return span(c.TimerMaxDelaySec, time.Second).Milliseconds() }
 
 // timerRoom is what a properties text may still grow by when the message is stored again or delivered: two times and a count.
 const timerRoom = 100
@@ -148,6 +143,13 @@ func (b *Broker) timerTopic() bool {
 	return b.topics.Unsaved(topics.Timer)
 }
 
+// ownTimerTopic is timerTopic for what does not wait for topics.json.
+func (b *Broker) ownTimerTopic() {
+	if b.timerTopic() {
+		b.topics.Saved(nil)
+	}
+}
+
 // appendTimerText appends the text of a message that is to wait until it is due: as that of a delayed one, with the time.
 func appendTimerText(dst []byte, m *message.Message, text, cluster string, due int64) []byte {
 	own := message.AppendProperties(nil, text, message.PropertyCluster, message.PropertyRealTopic, message.PropertyRealQueueId, message.PropertyTimerOutMs)
@@ -179,7 +181,7 @@ func (b *Broker) startTimer() error {
 	t, err := timer.Open(timer.Options{
 		Store: b.store, Clock: b.clock, Log: b.log, Files: b.files,
 		Path:       filepath.Join(cfg.configDir(), "rocketd-timer.json"),
-		SavePeriod: time.Duration(max(1, cfg.TimerFlushIntervalMs)) * time.Millisecond,
+		SavePeriod: millis(max(1, cfg.TimerFlushIntervalMs)),
 		Delivered:  func(p *store.Put) { b.stats.put(1, 1, int64(p.Size), 0) },
 	})
 	if err != nil {

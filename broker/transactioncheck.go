@@ -2,7 +2,6 @@ package broker
 
 import (
 	"errors"
-	"math"
 	"net/netip"
 	"time"
 
@@ -23,10 +22,10 @@ func (b *Broker) checkOptions() transaction.Options {
 		Settings: func() transaction.Settings {
 			cfg := b.config()
 			return transaction.Settings{
-				Interval: span(cfg.TransactionCheckInterval, time.Millisecond),
-				TimeOut:  span(cfg.TransactionTimeOut, time.Millisecond),
+				Interval: millis(cfg.TransactionCheckInterval),
+				TimeOut:  millis(cfg.TransactionTimeOut),
 				CheckMax: cfg.TransactionCheckMax,
-				Reserved: span(int64(cfg.FileReservedTime), time.Hour),
+				Reserved: span(cfg.FileReservedTime, time.Hour),
 			}
 		},
 		Master: func() bool { return b.config().BrokerRole != store.Slave },
@@ -46,11 +45,6 @@ func (b *Broker) checkOptions() transaction.Options {
 			b.traffic.Get(message.GroupSystemTrans, topic, messages, bytes)
 		},
 	}
-}
-
-// span is a time of the configuration; one that no Duration can hold is the longest.
-func span(n int64, unit time.Duration) time.Duration {
-	return time.Duration(min(n, int64(math.MaxInt64/unit))) * unit
 }
 
 // askProducer asks a member of a producer group about a half message (39), one member after the other. What it says
