@@ -52,11 +52,11 @@ func readAccount(path string) (accessKey, secret string, err error) {
 		return "", "", err
 	}
 	f := &file{path: path}
-	var document yaml.Node
-	if err := yaml.Unmarshal(data, &document); err != nil {
-		return "", "", syntaxError(path, data, err)
+	document, err := compose(path, data)
+	if err != nil {
+		return "", "", err
 	}
-	if document.Kind == 0 || len(document.Content) == 0 || follow(document.Content[0]).Kind != yaml.MappingNode {
+	if document == nil || follow(document.Content[0]).Kind != yaml.MappingNode {
 		return "", "", &FileError{Place{Path: path}, "the file must be a mapping of accessKey and secretKey"}
 	}
 	for key, into := range map[string]*string{keyAccessKey: &accessKey, keySecretKey: &secret} {

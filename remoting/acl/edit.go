@@ -69,11 +69,10 @@ func (c *Change) apply(account *yaml.Node) {
 
 // edited is a file's text after a change of its root; comments stay. The change is made on a document of its own.
 func edited(path string, data []byte, now int64, change func(f *file, root *yaml.Node) error) ([]byte, error) {
-	f, err := parse(path, data)
+	f, document, err := parseDocument(path, data)
 	if err != nil {
 		return nil, err
 	}
-	document := f.document
 	if document == nil {
 		document = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode, Tag: "!!map"}}}
 	}

@@ -14,13 +14,8 @@ import (
 	"rocketd/compat"
 )
 
-// maxFile is the size of the largest ACL file that is read, maxValues how many keys and items it may have, those behind an alias
-// each time: as many as a file of that size can hold without ("- t=PUB" and its end are 8 bytes). maxWarnings is how many warnings of one file are told.
-const (
-	maxFile     = 16 << 20
-	maxValues   = 2 << 20
-	maxWarnings = 100
-)
+// maxWarnings is how many warnings of one file are told.
+const maxWarnings = 100
 
 // Version is the dataVersion of an ACL file: how often requests have changed it, and when last (ms since 1970).
 type Version struct {
@@ -31,7 +26,7 @@ type Version struct {
 // file is an ACL file, read: as its author wrote it, and what it means.
 type file struct {
 	path     string
-	document *yaml.Node // nil = the file has no data
+	data     bool // the file has any
 	global   []Pattern
 	accounts []*Account // in the order of the file, of one key only the first
 	version  *Version   // nil = the file has none
@@ -56,26 +51,29 @@ func (e *FileError) Error() string { return e.Place.String() + ": " + e.Reason }
 
 // parse reads the text of an ACL file. Every error is a *FileError.
 func parse(path string, data []byte) (*file, error) {
+	f, _, err := parseDocument(path, data)
+	return f, err
+}
+
+// parseDocument is parse, with the document itself for who wants to change it; nil = the file has no data.
+func parseDocument(path string, data []byte) (*file, *yaml.Node, error) {
 	f := &file{path: path}
-	if len(data) > maxFile {
-		return nil, &FileError{Place{Path: path}, fmt.Sprintf("the file has %d bytes, more than %d", len(data), maxFile)}
+	document, err := compose(path, data)
+	if err != nil {
+		return nil, nil, err
 	}
-	var document yaml.Node
-	if err := yaml.Unmarshal(data, &document); err != nil {
-		return nil, syntaxError(path, data, err)
-	}
-	if document.Kind == 0 || len(document.Content) == 0 {
-		return f, nil
+	if document == nil {
+		return f, nil, nil
 	}
 	root := follow(document.Content[0])
 	if isNull(root) {
-		return f, nil
+		return f, nil, nil
 	}
 	if root.Kind != yaml.MappingNode {
-		return nil, f.bad(root, "the file must be a mapping of globalWhiteRemoteAddresses, accounts and dataVersion")
+		return nil, nil, f.bad(root, "the file must be a mapping of globalWhiteRemoteAddresses, accounts and dataVersion")
 	}
-	f.document = &document
-	return f, f.read(root)
+	f.data = true
+	return f, document, f.read(root)
 }
 
 // syntaxError makes an error of what the YAML library says. What it quotes from the file is left out: it may be a

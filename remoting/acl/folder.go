@@ -88,7 +88,7 @@ func read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, maxFile+1))
+	return io.ReadAll(io.LimitReader(file, maxBytes+1))
 }
 
 // replace writes a file whole or not at all: a temporary file with the same mode and owner is synced and takes its

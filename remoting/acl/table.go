@@ -242,7 +242,7 @@ func (t *Table) readLocked(path string, old *loaded) (*loaded, error) {
 		return old, nil
 	}
 	f, err := parse(path, data)
-	if err == nil && f.document == nil && old != nil && old.file.document != nil {
+	if err == nil && !f.data && old != nil && old.file.data {
 		// As in 4.9.8; it may also be that somebody is writing it just now.
 		err = &FileError{Place{Path: path}, "the file has become empty"}
 	}
@@ -381,7 +381,7 @@ func (t *Table) Versions() (files []FileVersion, standard Version) {
 	standard = Version{Timestamp: t.o.Clock().UnixMilli()}
 	for _, path := range t.mu.order {
 		l := t.mu.loaded[path]
-		if l == nil || l.file.document == nil {
+		if l == nil || !l.file.data {
 			continue
 		}
 		files = append(files, FileVersion{path, l.version})

@@ -39,6 +39,7 @@ func (t *Table) watch(w *fsnotify.Watcher) {
 		events, failures = w.Events, w.Errors
 	}
 	known := t.follow(w, nil)
+	_ = t.Reload() // what has changed since Open
 	period := time.NewTicker(poll)
 	defer period.Stop()
 	quiet := time.NewTimer(time.Hour)
