@@ -20,13 +20,19 @@ const (
 	routeTimeout = 3 * time.Second
 )
 
+// routeSilence is how long a name server is asked for no route that did not answer the last time: each request would wait for it in
+// a lane that is for administrators too.
+const routeSilence = 5 * time.Second
+
 // maxRoutes is how many routes are kept; with more topics all are asked for again.
 const maxRoutes = 10_000
 
 // routes is which queues topics have, on all brokers, as the name servers said lately.
 type routes struct {
-	sync.Mutex
-	m map[string]routeOf
+	mu struct {
+		sync.Mutex
+		m map[string]routeOf
+	}
 }
 
 type routeOf struct {
@@ -39,9 +45,9 @@ type routeOf struct {
 func (b *Broker) subscribeQueues(topic string) []body.MessageQueue {
 	r := &b.path.pop.routes
 	now := b.clock()
-	r.Lock()
-	known, ok := r.m[topic]
-	r.Unlock()
+	r.mu.Lock()
+	known, ok := r.mu.m[topic]
+	r.mu.Unlock()
 	if ok && now.Sub(known.at) < routeAge {
 		return known.queues
 	}
@@ -52,24 +58,28 @@ func (b *Broker) subscribeQueues(topic string) []body.MessageQueue {
 		}
 		return b.ownQueues(topic)
 	}
-	r.Lock()
-	defer r.Unlock()
-	if len(r.m) >= maxRoutes || r.m == nil {
-		r.m = make(map[string]routeOf)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.mu.m) >= maxRoutes || r.mu.m == nil {
+		r.mu.m = make(map[string]routeOf)
 	}
 	if len(queues) == 0 {
-		delete(r.m, topic)
+		delete(r.mu.m, topic)
 	} else {
-		r.m[strings.Clone(topic)] = routeOf{queues, now}
+		r.mu.m[strings.Clone(topic)] = routeOf{queues, now}
 	}
 	return queues
 }
 
-// askRoute asks the name servers one after the other. False: none has answered.
+// askRoute asks the name servers one after the other, but none that is silent. False: none has answered.
 func (b *Broker) askRoute(topic string) (queues []body.MessageQueue, answered bool) {
 	for _, n := range b.registrar.servers() {
+		if n.silent(b.clock()) {
+			continue
+		}
 		req := protocol.NewRequest(protocol.GetRouteInfoByTopic, &header.GetRouteInfoRequest{Topic: topic}, nil)
 		answer, err := b.client.Call(context.Background(), n.addr, b.signed(req), routeTimeout)
+		n.asked(b.clock(), err)
 		if err != nil {
 			b.log.Warn("a name server was not asked for a route", "topic", topic, "namesrv", n.addr, "err", err)
 			continue
@@ -93,6 +103,23 @@ func (b *Broker) askRoute(topic string) (queues []body.MessageQueue, answered bo
 		return queues, true
 	}
 	return nil, false
+}
+
+// asked notes whether a name server has answered a question.
+func (n *nameServer) asked(now time.Time, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mu.unanswered = (time.Time{}); err != nil {
+		n.mu.unanswered = now
+	}
+}
+
+// silent tells whether a name server has lately left a question unanswered. A clock that was set back ends that.
+func (n *nameServer) silent(now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	since := now.Sub(n.mu.unanswered)
+	return !n.mu.unanswered.IsZero() && since >= 0 && since < routeSilence
 }
 
 // ownQueues is the queues that this broker has of a topic.

@@ -55,6 +55,8 @@ type nameServer struct {
 		waiters []func()                  // called when all of the above has been tried
 		reached bool                      // the latest try succeeded
 		order   map[string]string         // the latest order table; nil = none
+
+		unanswered time.Time // when the last question for a route had no answer; zero: it had one
 	}
 }
 

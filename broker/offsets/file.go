@@ -66,17 +66,27 @@ func (t *Table) decode(data []byte) error {
 // taken at one moment, the table is not. It is a body.ConsumerOffsetSerializeWrapper, or with Lmq a
 // body.LmqConsumerOffsetSerializeWrapper.
 func (t *Table) Wrapper() any {
+	// Whoever commits a first offset waits for the table, and all others behind him: it is left as soon as may be.
+	type entry struct {
+		key
+		*queues
+	}
 	t.mu.RLock()
-	defer t.mu.RUnlock()
-	all, light := make(map[string]map[int32]int64, len(t.mu.m)), make(map[string]int64)
+	entries := make([]entry, 0, len(t.mu.m))
 	for k, q := range t.mu.m {
-		q.Lock()
-		if t.light(k.group) {
-			light[k.topic+separator+k.group] = q.m[0]
+		entries = append(entries, entry{k, q})
+	}
+	t.mu.RUnlock()
+	all, light := make(map[string]map[int32]int64, len(entries)), make(map[string]int64)
+	for _, e := range entries {
+		name := e.topic + separator + e.group
+		e.Lock()
+		if t.light(e.group) {
+			light[name] = e.m[0]
 		} else {
-			all[k.topic+separator+k.group] = maps.Clone(q.m)
+			all[name] = maps.Clone(e.m)
 		}
-		q.Unlock()
+		e.Unlock()
 	}
 	if t.o.Lmq {
 		return &body.LmqConsumerOffsetSerializeWrapper{LmqOffsetTable: light, OffsetTable: all}

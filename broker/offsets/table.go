@@ -251,16 +251,20 @@ func (t *Table) list(of func(key) (string, bool)) []string {
 
 // RemoveGroup forgets all offsets of a group.
 func (t *Table) RemoveGroup(group string) {
+	var of []string
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	for k, q := range t.mu.m {
 		if k.group == group {
 			q.Lock()
 			t.count.Add(-int64(len(q.m)))
 			q.Unlock()
 			delete(t.mu.m, k)
-			t.o.Log.Info("consumer offsets removed", "group", k.group, "topic", k.topic)
+			of = append(of, k.topic)
 		}
 	}
+	t.mu.Unlock()
 	t.dirty.Store(true)
+	for _, topic := range of {
+		t.o.Log.Info("consumer offsets removed", "group", group, "topic", topic)
+	}
 }

@@ -2,6 +2,7 @@ package offsets
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -298,5 +299,40 @@ func TestLmqFile(t *testing.T) {
 	text, err := os.ReadFile(o.Path)
 	if got := strings.NewReplacer("\n", "", "\t", "").Replace(string(text)); err != nil || got != `{"lmqOffsetTable":{"T@%LMQ%g":5},"offsetTable":{"T@G":{2:7,3:8}}}` {
 		t.Errorf("file %s, %v", got, err)
+	}
+}
+
+// asking is a log whose reader commits an offset with each line.
+type asking struct {
+	slog.Handler
+	line func()
+}
+
+func (a asking) Enabled(context.Context, slog.Level) bool { return true }
+
+func (a asking) Handle(context.Context, slog.Record) error {
+	a.line()
+	return nil
+}
+
+// Nobody waits for the log: a line is written when the table is free again.
+func TestRemoveGroupLogsUnlocked(t *testing.T) {
+	var table *Table
+	lines := 0
+	table, err := Open(Options{Path: filepath.Join(t.TempDir(), "consumerOffset.json"), Files: compat.OSFiles, Log: slog.New(asking{line: func() {
+		lines++
+		table.Commit(by, "log", fmt.Sprint(lines), 0, 1)
+	}})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.Commit(by, "G", "A", 0, 1)
+	table.Commit(by, "G", "B", 0, 1)
+	table.RemoveGroup("G")
+	if got := table.Topics("log"); lines != 2 || len(got) != 2 {
+		t.Errorf("%d lines, committed meanwhile: %v", lines, got)
+	}
+	if err := table.Close(); err != nil {
+		t.Error(err)
 	}
 }
