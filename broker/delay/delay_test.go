@@ -16,114 +16,29 @@ import (
 
 	"rocketd/compat"
 	"rocketd/protocol/message"
-	"rocketd/store"
 	"rocketd/store/commitlog"
+	"rocketd/store/doubletest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeStore has the queues of SCHEDULE_TOPIC_XXXX and what was delivered from them.
-type fakeStore struct {
-	mu        sync.Mutex
-	queues    map[int32][]store.Entry
-	first     map[int32]int64 // minimum offset of a queue
-	messages  map[int64]message.Message
-	delivered []copied
-	runs      []int
-	fail      func(*message.Message) error
-	readErr   error
-	phy       int64
-	flushed   func(done func(error))
-}
+// queues is a store with the queues of SCHEDULE_TOPIC_XXXX.
+type queues struct{ *doubletest.Store }
 
-type copied struct {
-	message.Message
-	at time.Time
-}
+func newStore() *queues { return &queues{doubletest.New(message.TopicSchedule)} }
 
-func newStore() *fakeStore {
-	return &fakeStore{queues: map[int32][]store.Entry{}, first: map[int32]int64{}, messages: map[int64]message.Message{}}
+// queueOf is the queue of a level.
+func queueOf(level int) doubletest.Queue {
+	return doubletest.Queue{Topic: message.TopicSchedule, QueueId: int32(level - 1)}
 }
 
 // wait puts a message of a level into its queue, due at the given time.
-func (s *fakeStore) wait(level int, due time.Time, body, properties string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q := int32(level - 1)
-	s.phy += 100
-	s.messages[s.phy] = message.Message{Topic: message.TopicSchedule, QueueId: q, Body: []byte(body), Properties: properties, PhyOffset: s.phy,
-		Flag: 7, SysFlag: message.Compressed, BornTimestamp: 11, ReconsumeTimes: 2, QueueOffset: int64(len(s.queues[q]))}
-	s.queues[q] = append(s.queues[q], store.Entry{PhyOffset: s.phy, Size: 100, TagsCode: due.UnixMilli()})
+func (s *queues) wait(level int, due time.Time, body, properties string) {
+	s.Append(message.Message{Topic: message.TopicSchedule, QueueId: queueOf(level).QueueId, Body: []byte(body), Properties: properties,
+		Flag: 7, SysFlag: message.Compressed, BornTimestamp: 11, ReconsumeTimes: 2}, due.UnixMilli())
 }
 
-func (s *fakeStore) MinOffset(topic string, q int32) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.first[q]
-}
-
-func (s *fakeStore) MaxOffset(topic string, q int32) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return int64(len(s.queues[q]))
-}
-
-func (s *fakeStore) Entry(topic string, q int32, offset int64) (store.Entry, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if topic != message.TopicSchedule || offset < s.first[q] || offset >= int64(len(s.queues[q])) {
-		return store.Entry{}, false
-	}
-	return s.queues[q][offset], true
-}
-
-func (s *fakeStore) Message(phy int64) (message.Message, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.readErr != nil {
-		return message.Message{}, s.readErr
-	}
-	m, ok := s.messages[phy]
-	if !ok {
-		return m, commitlog.ErrNotFound
-	}
-	return m, nil
-}
-
-func (s *fakeStore) Put(run []*store.Put) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.runs = append(s.runs, len(run))
-	for _, p := range run {
-		if s.fail != nil {
-			if p.Err = s.fail(p.Message); p.Err != nil {
-				continue
-			}
-		}
-		s.phy += 100
-		p.PhyOffset, p.End = s.phy, s.phy+100
-		s.delivered = append(s.delivered, copied{*p.Message, time.Now()})
-	}
-}
-
-func (s *fakeStore) WaitFlushed(end int64, timeout time.Duration, done func(error)) {
-	if s.flushed != nil {
-		s.flushed(done)
-		return
-	}
-	done(nil)
-}
-
-func (s *fakeStore) bodies() (all []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.delivered {
-		all = append(all, string(c.Body))
-	}
-	return all
-}
-
-func open(t *testing.T, s *fakeStore, path string, clock func() time.Time) *Delay {
+func open(t *testing.T, s *queues, path string, clock func() time.Time) *Delay {
 	t.Helper()
 	return openOn(t, s, path, clock)
 }
@@ -173,17 +88,17 @@ func TestOnTime(t *testing.T) {
 			{"first", "U", 0, time.Second}, {"late", "T", 0, 8 * time.Second},
 			{"a", "T", 2, 10 * time.Second}, {"b", "%RETRY%g", 0, 10 * time.Second}, {"c", "T", 1, 10*time.Second + 7*time.Millisecond},
 		}
-		if len(s.delivered) != len(want) {
-			t.Fatalf("delivered %q", s.bodies())
+		if len(s.Delivered) != len(want) {
+			t.Fatalf("delivered %q", s.Bodies())
 		}
 		for i, w := range want {
-			g := s.delivered[i]
-			if string(g.Body) != w.body || g.Topic != w.topic || g.QueueId != w.queueId || g.at.Sub(start) != w.at {
-				t.Errorf("%d: %s to %s/%d after %v, want %+v", i, g.Body, g.Topic, g.QueueId, g.at.Sub(start), w)
+			g := s.Delivered[i]
+			if string(g.Body) != w.body || g.Topic != w.topic || g.QueueId != w.queueId || g.At.Sub(start) != w.at {
+				t.Errorf("%d: %s to %s/%d after %v, want %+v", i, g.Body, g.Topic, g.QueueId, g.At.Sub(start), w)
 			}
 		}
 		// The copy is the message as it was sent, its text untouched.
-		g := s.delivered[2]
+		g := s.Delivered[2]
 		if g.Properties != properties("T", 2) || g.Flag != 7 || g.SysFlag != message.Compressed || g.BornTimestamp != 11 || g.ReconsumeTimes != 2 {
 			t.Errorf("the copy: %+v", g.Message)
 		}
@@ -201,7 +116,7 @@ func TestClockMovedBack(t *testing.T) {
 		d.Start()
 		defer d.Close()
 		synctest.Wait()
-		if got := s.bodies(); len(got) != 1 || got[0] != "more than one delay ahead" {
+		if got := s.Bodies(); len(got) != 1 || got[0] != "more than one delay ahead" {
 			t.Fatalf("delivered at once: %q", got)
 		}
 	})
@@ -225,7 +140,7 @@ func TestClockMovedForward(t *testing.T) {
 		mu.Unlock()
 		pass(time.Second)
 		synctest.Wait()
-		if len(s.bodies()) != 1 {
+		if len(s.Bodies()) != 1 {
 			t.Fatal("not delivered within a second after the clock's step")
 		}
 	})
@@ -242,13 +157,13 @@ func TestDiscard(t *testing.T) {
 		s.wait(1, due, "no queue", "REAL_TOPIC\x01T")
 		s.wait(1, due, "bad queue", "REAL_TOPIC\x01T\x02REAL_QID\x01x")
 		s.wait(1, due, "gone", properties("T", 0))
-		delete(s.messages, s.phy)
+		delete(s.Messages, s.Last())
 		s.wait(1, due, "long topic", properties("%RETRY%"+strings.Repeat("g", 125), 0))
 		s.wait(1, due, "illegal topic", properties("../T", 0))
 		s.wait(1, due, "negative queue", properties("T", -1))
 		s.wait(1, due, "too large", properties("T", 0))
 		s.wait(1, due, "good", properties("T", 0))
-		s.fail = func(m *message.Message) error {
+		s.Fail = func(m *message.Message) error {
 			if string(m.Body) == "too large" {
 				return fmt.Errorf("%w: maxMessageSize was lowered", commitlog.ErrTooLarge)
 			}
@@ -258,7 +173,7 @@ func TestDiscard(t *testing.T) {
 		d.Start()
 		defer d.Close()
 		synctest.Wait()
-		if got := s.bodies(); len(got) != 1 || got[0] != "good" {
+		if got := s.Bodies(); len(got) != 1 || got[0] != "good" {
 			t.Fatalf("delivered %q", got)
 		}
 		if at := d.Offsets()[1]; at != 10 {
@@ -276,7 +191,7 @@ func TestFailures(t *testing.T) {
 			s.wait(1, time.Now(), fmt.Sprint(i), properties("T", 0))
 		}
 		// At first 2 alone is refused, which 3 and 4 of its run don't know.
-		s.fail = func(m *message.Message) error {
+		s.Fail = func(m *message.Message) error {
 			if string(m.Body) == "2" {
 				return commitlog.ErrFull
 			}
@@ -291,29 +206,29 @@ func TestFailures(t *testing.T) {
 		}
 		pass(10 * time.Second) // nothing behind it is stored again and again
 		synctest.Wait()
-		if got := s.bodies(); fmt.Sprint(got) != "[0 1 3 4]" {
+		if got := s.Bodies(); fmt.Sprint(got) != "[0 1 3 4]" {
 			t.Fatalf("delivered %v", got)
 		}
-		s.mu.Lock()
-		s.fail = nil
-		s.mu.Unlock()
+		s.Lock()
+		s.Fail = nil
+		s.Unlock()
 		pass(100 * time.Millisecond)
 		synctest.Wait()
-		if got := s.bodies(); fmt.Sprint(got) != "[0 1 3 4 2 3 4]" { // at least once, in order from the one that failed
+		if got := s.Bodies(); fmt.Sprint(got) != "[0 1 3 4 2 3 4]" { // at least once, in order from the one that failed
 			t.Fatalf("delivered %v", got)
 		}
-		s.mu.Lock()
-		s.readErr = errors.New("input/output error")
-		s.mu.Unlock()
+		s.Lock()
+		s.ReadErr = func(int64) error { return errors.New("input/output error") }
+		s.Unlock()
 		s.wait(1, time.Now(), "5", properties("T", 0))
 		d.Arrived(0)
 		pass(time.Second)
-		s.mu.Lock()
-		s.readErr = nil
-		s.mu.Unlock()
+		s.Lock()
+		s.ReadErr = nil
+		s.Unlock()
 		pass(100 * time.Millisecond)
 		synctest.Wait()
-		if got := s.bodies(); got[len(got)-1] != "5" || d.Offsets()[1] != 6 {
+		if got := s.Bodies(); got[len(got)-1] != "5" || d.Offsets()[1] != 6 {
 			t.Fatalf("delivered %v, place %d", got, d.Offsets()[1])
 		}
 	})
@@ -326,7 +241,7 @@ func TestPanic(t *testing.T) {
 		s := newStore()
 		s.wait(1, time.Now(), "x", properties("T", 0))
 		panics := 1
-		s.fail = func(*message.Message) error {
+		s.Fail = func(*message.Message) error {
 			if panics--; panics >= 0 {
 				panic("on purpose")
 			}
@@ -336,13 +251,13 @@ func TestPanic(t *testing.T) {
 		d.Start()
 		defer d.Close()
 		synctest.Wait()
-		if len(s.bodies()) != 0 {
+		if len(s.Bodies()) != 0 {
 			t.Fatal("delivered")
 		}
 		pass(10 * time.Second)
 		synctest.Wait()
-		if len(s.bodies()) != 1 || d.Offsets()[1] != 1 {
-			t.Fatalf("delivered %q, place %d", s.bodies(), d.Offsets()[1])
+		if len(s.Bodies()) != 1 || d.Offsets()[1] != 1 {
+			t.Fatalf("delivered %q, place %d", s.Bodies(), d.Offsets()[1])
 		}
 	})
 }
@@ -360,7 +275,7 @@ func TestBurst(t *testing.T) {
 		d.Start()
 		defer d.Close()
 		synctest.Wait()
-		got := s.bodies()
+		got := s.Bodies()
 		if len(got) != n {
 			t.Fatalf("%d delivered", len(got))
 		}
@@ -369,13 +284,13 @@ func TestBurst(t *testing.T) {
 				t.Fatalf("place %d has %s", i, b)
 			}
 		}
-		for _, r := range s.runs {
+		for _, r := range s.Runs {
 			if r > runCount {
 				t.Errorf("a run of %d", r)
 			}
 		}
-		if len(s.runs) > 11 {
-			t.Errorf("%d runs for %d messages", len(s.runs), n)
+		if len(s.Runs) > 11 {
+			t.Errorf("%d runs for %d messages", len(s.Runs), n)
 		}
 	})
 }
@@ -390,7 +305,7 @@ func BenchmarkDeliver(b *testing.B) {
 	l := newLevel(d, 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		s.delivered, s.runs = s.delivered[:0], s.runs[:0]
+		s.Delivered, s.Runs = s.Delivered[:0], s.Runs[:0]
 		l.offset.Store(0)
 		l.turn()
 	}

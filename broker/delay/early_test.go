@@ -12,13 +12,13 @@ import (
 
 // slowStore takes its time before it answers for an entry; meanwhile messages come.
 type slowStore struct {
-	*fakeStore
+	*queues
 	meanwhile func(q int32, offset int64)
 }
 
 func (s *slowStore) Entry(topic string, q int32, offset int64) (store.Entry, bool) {
 	s.meanwhile(q, offset)
-	return s.fakeStore.Entry(topic, q, offset)
+	return s.queues.Entry(topic, q, offset)
 }
 
 // TestStoredDuringATurn: a message that is stored while its level looks at the queue, on a machine that is busy, is due a whole
@@ -26,7 +26,7 @@ func (s *slowStore) Entry(topic string, q int32, offset int64) (store.Entry, boo
 func TestStoredDuringATurn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "delayOffset.json")
 	synctest.Test(t, func(t *testing.T) {
-		s := &slowStore{fakeStore: newStore()}
+		s := &slowStore{queues: newStore()}
 		var stalled atomic.Int64 // how far the clock is ahead of the fake one
 		clock := func() time.Time { return time.Now().Add(time.Duration(stalled.Load())) }
 		s.wait(2, clock().Add(-time.Second), "due", properties("T", 0))
@@ -42,12 +42,12 @@ func TestStoredDuringATurn(t *testing.T) {
 		d.Start()
 		defer d.Close()
 		synctest.Wait()
-		if got := s.bodies(); len(got) != 1 || got[0] != "due" {
+		if got := s.Bodies(); len(got) != 1 || got[0] != "due" {
 			t.Fatalf("delivered at once: %q", got)
 		}
 		pass(5 * time.Second)
 		synctest.Wait()
-		if got := s.bodies(); len(got) != 2 {
+		if got := s.Bodies(); len(got) != 2 {
 			t.Fatalf("delivered when due: %q", got)
 		}
 	})
@@ -66,12 +66,12 @@ func TestStoreTimeAhead(t *testing.T) {
 		defer d.Close()
 		pass(2 * time.Hour)
 		synctest.Wait()
-		if got := s.bodies(); len(got) != 0 {
+		if got := s.Bodies(); len(got) != 0 {
 			t.Fatalf("delivered too early: %q", got)
 		}
 		pass(time.Second)
 		synctest.Wait()
-		if got := s.bodies(); len(got) != 1 {
+		if got := s.Bodies(); len(got) != 1 {
 			t.Fatalf("delivered when due: %q", got)
 		}
 	})

@@ -24,7 +24,7 @@ func TestFile(t *testing.T) {
 		t.Fatalf("place %d, want 2", at)
 	}
 	d.Start()
-	waitFor(t, func() bool { return len(s.bodies()) == 2 && d.Offsets()[3] == 4 })
+	waitFor(t, func() bool { return len(s.Bodies()) == 2 && d.Offsets()[3] == 4 })
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestCorrection(t *testing.T) {
 		s.wait(2, time.Now(), "x", properties("T", 0)) // 3..5: 1 is gone
 		s.wait(3, time.Now(), "x", properties("T", 0)) // 0..5: 5 is the end
 	}
-	s.first[1] = 3
+	s.First[queueOf(2)] = 3
 	d := open(t, s, path, time.Now)
 	defer d.Close()
 	for level, want := range map[int32]int64{1: 5, 2: 3, 3: 5, 4: 0} {
@@ -71,7 +71,7 @@ func TestSaveWaitsForTheLog(t *testing.T) {
 	defer d.Close()
 	waitFor(t, func() bool { return d.Offsets()[1] == 1 })
 	var done func(error)
-	s.flushed = func(f func(error)) { done = f }
+	s.Flushed = func(f func(error)) { done = f }
 	d.save()
 	if done == nil {
 		t.Fatal("did not ask the store")

@@ -12,15 +12,15 @@ import (
 
 	"rocketd/protocol/message"
 	"rocketd/store"
+	"rocketd/store/powertest"
 	"rocketd/store/vfs"
 )
 
 // machine is a store and its checkpoints on a disk that may lose power. A group pops queue 0 of T.
 type machine struct {
 	*Checkpoints
-	t     *testing.T
-	store *store.Store
-	now   int64 // ms
+	*powertest.Machine
+	now int64 // ms
 
 	mu      sync.Mutex
 	offsets map[Key]int64 // the table of offsets
@@ -34,21 +34,13 @@ var placeKey = Key{LogTopic, ReviveGroup, 0}
 // bootPop starts on a disk, with the offsets that their file has.
 func bootPop(t *testing.T, disk *vfs.Mem, saved map[Key]int64, now int64) *machine {
 	t.Helper()
-	cfg := store.DefaultConfig("/store")
-	cfg.MappedFileSizeCommitLog, cfg.MaxHashSlotNum, cfg.MaxIndexNum = 1<<20, 100, 400
-	cfg.FlushIntervalCommitLog, cfg.FlushCommitLogThoroughInterval = 3_600_000, 3_600_000 // only who waits for it has it flushed
-	s, err := store.Open(cfg, store.Options{FS: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	m := &machine{t: t, store: s, now: now, offsets: maps.Clone(saved), file: maps.Clone(saved), again: map[int64]int{}}
+	m := &machine{Machine: powertest.Boot(t, disk, store.Options{}), now: now, offsets: maps.Clone(saved), file: maps.Clone(saved), again: map[int64]int{}}
 	locked := func() func() {
 		m.mu.Lock()
 		return m.mu.Unlock
 	}
 	m.Checkpoints = New(Options{
-		Store: s, Clock: func() time.Time { defer locked()(); return time.UnixMilli(m.now) }, Log: slog.New(slog.DiscardHandler),
+		Store: m.Store, Clock: func() time.Time { defer locked()(); return time.UnixMilli(m.now) }, Log: slog.New(slog.DiscardHandler),
 		Host:     func() netip.AddrPort { return host },
 		Place:    func() (int64, bool) { defer locked()(); o, ok := m.offsets[placeKey]; return o, ok },
 		SetPlace: func(o int64) { defer locked()(); m.offsets[placeKey] = o },
@@ -62,35 +54,16 @@ func bootPop(t *testing.T, disk *vfs.Mem, saved map[Key]int64, now int64) *machi
 		Save:       func() error { defer locked()(); m.file = maps.Clone(m.offsets); return nil },
 		SavePeriod: time.Hour, // the test moves the place
 	})
-	m.Start()
+	m.Checkpoints.Start()
 	return m
 }
 
-// flush waits until everything is durable.
-func (m *machine) flush() {
-	m.t.Helper()
-	done := make(chan error, 1)
-	m.store.WaitFlushed(m.store.MaxPhyOffset(), time.Minute, func(err error) { done <- err })
-	if err := <-done; err != nil {
-		m.t.Fatal(err)
-	}
-}
-
-// until waits for a condition, which has the lock.
-func (m *machine) until(what string, condition func() bool) {
-	m.t.Helper()
-	look := time.NewTicker(100 * time.Microsecond)
-	defer look.Stop()
-	for deadline := time.Now().Add(20 * time.Second); ; <-look.C {
+// guarded is a condition that is looked at under the lock.
+func (m *machine) guarded(condition func() bool) func() bool {
+	return func() bool {
 		m.mu.Lock()
-		ok := condition()
-		m.mu.Unlock()
-		if ok {
-			return
-		}
-		if time.Now().After(deadline) {
-			m.t.Fatalf("waited in vain until %s", what)
-		}
+		defer m.mu.Unlock()
+		return condition()
 	}
 }
 
@@ -101,7 +74,8 @@ func TestDeathsAndPowerCuts(t *testing.T) {
 	disk, saved, now := vfs.NewMem(time.Now), map[Key]int64{}, int64(1_800_000_000_000)
 	const span = int64(1000)
 	open, gone := map[int64]bool{}, map[int64]bool{} // offsets whose pop, or acknowledgement, is durable
-	deaths, cuts, came := 0, 0, 0
+	came := 0
+	var deaths powertest.Deaths
 	for turn := range 40 {
 		m := bootPop(t, disk, saved, now)
 		m.mu.Lock()
@@ -120,7 +94,7 @@ func TestDeathsAndPowerCuts(t *testing.T) {
 		case m.wake <- struct{}{}:
 		default:
 		}
-		m.until(fmt.Sprintf("turn %d: %v come again", turn, open), func() bool {
+		powertest.Until(t, fmt.Sprintf("turn %d: %v come again", turn, open), m.guarded(func() bool {
 			for offset := range m.again {
 				if gone[offset] {
 					t.Fatalf("turn %d: %d was acknowledged and comes again", turn, offset)
@@ -132,9 +106,9 @@ func TestDeathsAndPowerCuts(t *testing.T) {
 				}
 			}
 			return true
-		})
-		m.until("they are settled", func() bool { return m.Open() == 0 })
-		m.flush()
+		}))
+		powertest.Until(t, "they are settled", func() bool { return m.Open() == 0 })
+		m.Flush()
 		m.mu.Lock()
 		for offset := range m.again {
 			gone[offset], came = true, came+1
@@ -146,15 +120,11 @@ func TestDeathsAndPowerCuts(t *testing.T) {
 		n := 1 + rng.Intn(5)
 		offsets := make([]int64, 0, n)
 		for range n {
-			p := &store.Put{Message: &message.Message{Topic: "T", Body: []byte("x"), BornHost: host, StoreHost: host}}
-			m.store.Put([]*store.Put{p})
-			if p.Err != nil {
-				t.Fatal(p.Err)
-			}
+			p := m.Send(message.Message{Topic: "T", Body: []byte("x"), BornHost: host, StoreHost: host}, false)
 			offsets = append(offsets, p.QueueOffset)
 		}
-		m.flush()
-		m.until("they can be read", func() bool { return m.store.MaxOffset("T", 0) > offsets[n-1] })
+		m.Flush()
+		powertest.Until(t, "they can be read", func() bool { return m.MaxOffset("T", 0) > offsets[n-1] })
 		q, next := m.Queue(queueT), offsets[n-1]+1
 		q.Lock()
 		err := m.Popped(q, offsets[0], m.now, span, offsets, next)
@@ -167,7 +137,7 @@ func TestDeathsAndPowerCuts(t *testing.T) {
 		m.mu.Unlock()
 		pops, acks := rng.Intn(2) == 0, rng.Intn(2) == 0
 		if pops {
-			m.flush()
+			m.Flush()
 		}
 		var acked []Ack
 		for _, o := range offsets {
@@ -179,24 +149,18 @@ func TestDeathsAndPowerCuts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if acks {
-			m.flush()
+			m.Flush()
 		}
 		if rng.Intn(3) == 0 {
-			m.flush()
+			m.Flush()
 			m.movePlace()
 			pops, acks = true, true
 		}
 		m.mu.Lock()
 		saved, now = m.file, m.now
 		m.mu.Unlock()
-		var dark *vfs.Mem
-		if rng.Intn(2) == 0 {
-			deaths++
-			dark, pops, acks = disk.Kill(), true, true
-		} else {
-			cuts++
-			dark = disk.Crash(rng.Intn(101), rng)
-		}
+		dark, killed := deaths.Strike(m.Machine, rng)
+		pops, acks = pops || killed, acks || killed
 		for _, o := range offsets {
 			isAcked := false
 			for _, a := range acked {
@@ -210,13 +174,11 @@ func TestDeathsAndPowerCuts(t *testing.T) {
 				gone[o] = true
 			}
 		}
-		m.Close()
-		if err := m.store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		m.Checkpoints.Close()
+		m.Machine.Close()
 		disk = dark
 	}
-	if deaths < 8 || cuts < 8 || came < 20 {
-		t.Errorf("%d deaths, %d power cuts and %d that came again prove little", deaths, cuts, came)
+	if deaths.Kills < 8 || deaths.Cuts < 8 || came < 20 {
+		t.Errorf("%d kills, %d power cuts and %d that came again prove little", deaths.Kills, deaths.Cuts, came)
 	}
 }

@@ -23,12 +23,12 @@ func BenchmarkDeliver(b *testing.B) {
 		r.path += "x" // with no places yet
 		r.timer = r.opened()
 		b.StartTimer()
-		for len(r.delivered) < 20_000 {
+		for len(r.Delivered) < 20_000 {
 			r.timer.turn()
 		}
 		b.StopTimer()
 		r.kill()
-		r.delivered = r.delivered[:0]
+		r.Delivered = r.Delivered[:0]
 		b.StartTimer()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/20_000, "ns/message")
@@ -41,7 +41,7 @@ func BenchmarkFill(b *testing.B) {
 	for i := range entries {
 		entries[i] = store.Entry{PhyOffset: int64(i) * 300, Size: 300, TagsCode: 1_800_000_000_000 + int64(i)*7919%3_600_000}
 	}
-	t := &Timer{o: Options{Store: &entriesStore{fakeStore: newStore(), entries: entries}, Clock: time.Now, Log: discard}, places: places{read: n}}
+	t := &Timer{o: Options{Store: &entriesStore{queue: newStore(), entries: entries}, Clock: time.Now, Log: discard}, places: places{read: n}}
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -74,7 +74,7 @@ func BenchmarkPending(b *testing.B) {
 
 // entriesStore has a queue and nothing else.
 type entriesStore struct {
-	*fakeStore
+	*queue
 	entries []store.Entry
 }
 

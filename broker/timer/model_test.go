@@ -9,13 +9,14 @@ import (
 
 	"rocketd/protocol/message"
 	"rocketd/store/commitlog"
+	"rocketd/store/doubletest"
 	"rocketd/store/vfs"
 )
 
 // model is what must be true of a timer, whatever happens to it.
 type model struct {
 	t      *rapid.T
-	s      *fakeStore
+	s      *queue
 	files  vfs.Files
 	now    time.Time
 	timer  *Timer
@@ -67,7 +68,7 @@ func (m *model) standing() {
 
 // look checks what was delivered since the last look.
 func (m *model) look() {
-	for _, c := range m.s.delivered[m.seen:] {
+	for _, c := range m.s.Delivered[m.seen:] {
 		name := string(c.Body)
 		switch due := m.sent[name]; {
 		case m.now.Before(due):
@@ -76,12 +77,12 @@ func (m *model) look() {
 			m.t.Fatalf("%s was recalled", name)
 		}
 	}
-	m.seen = len(m.s.delivered)
+	m.seen = len(m.s.Delivered)
 }
 
 func (m *model) counts() map[string]int {
 	n := map[string]int{}
-	for _, c := range m.s.delivered {
+	for _, c := range m.s.Delivered {
 		n[string(c.Body)]++
 	}
 	return n
@@ -122,14 +123,14 @@ func TestModel(t *testing.T) {
 			},
 			"fail": func(t *rapid.T) {
 				after := rapid.IntRange(0, 3).Draw(t, "after")
-				m.s.fail = func(*message.Message) error {
+				m.s.Fail = func(*message.Message) error {
 					if after--; after < 0 {
 						return commitlog.ErrFull
 					}
 					return nil
 				}
 				m.timer.turn()
-				m.s.fail = nil
+				m.s.Fail = nil
 				m.look()
 			},
 			"restart": func(t *rapid.T) {
@@ -152,11 +153,11 @@ func TestModel(t *testing.T) {
 				m.open()
 			},
 			"release": func(t *rapid.T) {
-				end := rapid.Int64Range(0, m.s.phy/100).Draw(t, "end") * 100
+				end := rapid.Int64Range(0, m.s.End/doubletest.RecordSize).Draw(t, "end") * doubletest.RecordSize
 				if m.timer.Release(end) >= end {
-					m.s.minPhy = max(m.s.minPhy, end)
-					for m.s.first < int64(len(m.s.queue)) && m.s.queue[m.s.first].PhyOffset < m.s.minPhy {
-						m.s.first++
+					m.s.MinPhy = max(m.s.MinPhy, end)
+					for q := m.s.Queues[ofTimers]; m.s.First[ofTimers] < int64(len(q)) && q[m.s.First[ofTimers]].PhyOffset < m.s.MinPhy; {
+						m.s.First[ofTimers]++
 					}
 				}
 			},

@@ -16,7 +16,7 @@ import (
 // TestRelease: what waits in files that are to go is stored again first, and delivered once.
 func TestRelease(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
-		if got := (&Timer{o: Options{Store: r.fakeStore}}).Release(500); got != 500 {
+		if got := (&Timer{o: Options{Store: r.queue}}).Release(500); got != 500 {
 			t.Errorf("with no timer messages %d may go", got)
 		}
 		due := time.Now().Add(time.Minute)
@@ -35,12 +35,12 @@ func TestRelease(t *testing.T) {
 		if got := r.timer.Release(500); got < 500 {
 			t.Fatalf("%d may go", got)
 		}
-		if r.again != 4 {
-			t.Errorf("%d are stored again", r.again)
+		if r.Again != 4 {
+			t.Errorf("%d are stored again", r.Again)
 		}
-		r.mu.Lock()
-		r.minPhy, r.first = 500, 5
-		r.mu.Unlock()
+		r.Lock()
+		r.MinPhy, r.First[ofTimers] = 500, 5
+		r.Unlock()
 		pass(time.Minute)
 		r.check("old c a") // a has a later place now
 		r.close()
@@ -48,7 +48,7 @@ func TestRelease(t *testing.T) {
 		defer r.close()
 		pass(time.Hour)
 		r.check("old c a b")
-		if n, _ := message.Property(r.delivered[3].Properties, message.PropertyTimerRollTimes); n != "1" {
+		if n, _ := message.Property(r.Delivered[3].Properties, message.PropertyTimerRollTimes); n != "1" {
 			t.Errorf("%s = %s", message.PropertyTimerRollTimes, n)
 		}
 	})
@@ -61,7 +61,7 @@ func TestReleaseFails(t *testing.T) {
 		for i := range 600 {
 			r.wait(due, fmt.Sprint(i))
 		}
-		r.fail = func(m *message.Message) error {
+		r.Fail = func(m *message.Message) error {
 			if n, err := strconv.Atoi(string(m.Body)); err == nil && n >= 300 {
 				return commitlog.ErrFull
 			}
@@ -75,18 +75,18 @@ func TestReleaseFails(t *testing.T) {
 			t.Errorf("%d may go although a message can't be stored", got)
 		}
 		var hold []func(error)
-		r.mu.Lock()
-		r.fail = nil
-		r.flushed = func(done func(error)) { hold = append(hold, done) }
-		r.mu.Unlock()
+		r.Lock()
+		r.Fail = nil
+		r.Flushed = func(done func(error)) { hold = append(hold, done) }
+		r.Unlock()
 		pass(10 * time.Second)
 		if got := r.timer.Release(40_000); got >= 40_000 {
 			t.Errorf("%d may go although the copies are not durable", got)
 		}
-		r.mu.Lock()
-		r.flushed = nil
+		r.Lock()
+		r.Flushed = nil
 		held := hold
-		r.mu.Unlock()
+		r.Unlock()
 		for i, done := range held {
 			if i == 0 {
 				done(errors.New("fsync"))
@@ -100,15 +100,15 @@ func TestReleaseFails(t *testing.T) {
 		}
 		pass(time.Hour)
 		seen := map[string]int{}
-		for _, name := range r.bodies() {
+		for _, name := range r.Bodies() {
 			seen[name]++
 		}
-		if len(seen) != 600 || len(r.bodies()) < 600 {
+		if len(seen) != 600 || len(r.Bodies()) < 600 {
 			t.Errorf("%d of 600 delivered", len(seen))
 		}
 		for name, n := range seen {
 			if n > 1 {
-				t.Errorf("%s came %d times: %s", name, n, strings.Join(r.bodies()[:3], " "))
+				t.Errorf("%s came %d times: %s", name, n, strings.Join(r.Bodies()[:3], " "))
 				break
 			}
 		}

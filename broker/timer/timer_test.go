@@ -23,7 +23,7 @@ func pass(d time.Duration) {
 // check compares what was delivered, in its order.
 func (r *rig) check(want string) {
 	r.t.Helper()
-	if got := strings.Join(r.bodies(), " "); got != want {
+	if got := strings.Join(r.Bodies(), " "); got != want {
 		r.t.Errorf("delivered %q, want %q", got, want)
 	}
 }
@@ -54,7 +54,7 @@ func TestOrder(t *testing.T) {
 		r.check("past now a")
 		pass(time.Hour)
 		r.check("past now a b c")
-		if late := r.delivered[4].at.Sub(began); late != 2500*time.Millisecond {
+		if late := r.Delivered[4].At.Sub(began); late != 2500*time.Millisecond {
 			t.Errorf("c was delivered after %v", late)
 		}
 		// One that comes while others wait.
@@ -77,7 +77,7 @@ func TestCopy(t *testing.T) {
 		r.start()
 		defer r.close()
 		pass(1500 * time.Millisecond)
-		m := r.delivered[0]
+		m := r.Delivered[0]
 		want := text(began+1500, "T", 3, "k") + fmt.Sprintf("\x02TIMER_ENQUEUE_MS\x01%d\x02TIMER_DEQUEUE_MS\x01%d", began, began+1500)
 		if m.Topic != "T" || m.QueueId != 3 || m.Properties != want || m.Flag != 7 || m.ReconsumeTimes != 2 || m.BornTimestamp != 11 {
 			t.Errorf("copy %+v\nproperties %q, want %q", m.Message, m.Properties, want)
@@ -113,7 +113,7 @@ func TestRestart(t *testing.T) {
 				defer r.close()
 				pass(10 * time.Second)
 				if c.name == "kill" { // c is due before the others
-					if got := strings.Join(r.bodies(), " "); got != "a b b2 c b b2 d e" {
+					if got := strings.Join(r.Bodies(), " "); got != "a b b2 c b b2 d e" {
 						t.Errorf("delivered %q", got)
 					}
 					return
@@ -145,9 +145,9 @@ func TestClockBack(t *testing.T) {
 		r.recall(now().Add(3*time.Second), "gone")
 		r.timer.Arrived()
 		pass(1900 * time.Millisecond)
-		a := strings.Count(strings.Join(r.bodies(), ""), "a") // once more after the kill, perhaps
-		if slices.Contains(r.bodies(), "b") {
-			t.Fatalf("delivered %v", r.bodies())
+		a := strings.Count(strings.Join(r.Bodies(), ""), "a") // once more after the kill, perhaps
+		if slices.Contains(r.Bodies(), "b") {
+			t.Fatalf("delivered %v", r.Bodies())
 		}
 		r.close()
 		r.start()
@@ -156,7 +156,7 @@ func TestClockBack(t *testing.T) {
 		r.start()
 		pass(2 * time.Hour)
 		r.close()
-		got := strings.Join(r.bodies(), "")
+		got := strings.Join(r.Bodies(), "")
 		if got != strings.Repeat("a", a)+"b" {
 			t.Errorf("delivered %v", got)
 		}
@@ -212,9 +212,9 @@ func TestRecallNotDispatched(t *testing.T) {
 		r.start()
 		defer r.close()
 		lag := func(bytes int64) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.lag = bytes
+			r.Lock()
+			defer r.Unlock()
+			r.Lag = bytes
 		}
 		lag(100)
 		pass(time.Second + 50*time.Millisecond)
@@ -233,13 +233,13 @@ func TestRecallBesideFailure(t *testing.T) {
 		r.wait(due, "a")
 		r.wait(due, "b")
 		r.recall(due, "b")
-		r.fail = func(*message.Message) error { return commitlog.ErrFull }
+		r.Fail = func(*message.Message) error { return commitlog.ErrFull }
 		r.start()
 		pass(5 * time.Second)
 		r.close()
-		r.mu.Lock()
-		r.fail = nil
-		r.mu.Unlock()
+		r.Lock()
+		r.Fail = nil
+		r.Unlock()
 		r.start()
 		defer r.close()
 		pass(time.Second)
@@ -258,11 +258,11 @@ func TestStorm(t *testing.T) {
 		r.start()
 		defer r.close()
 		pass(time.Second)
-		if len(r.delivered) != n {
-			t.Fatalf("%d delivered", len(r.delivered))
+		if len(r.Delivered) != n {
+			t.Fatalf("%d delivered", len(r.Delivered))
 		}
-		if slices.Max(r.runs) > runCount {
-			t.Errorf("a run of %d", slices.Max(r.runs))
+		if slices.Max(r.Runs) > runCount {
+			t.Errorf("a run of %d", slices.Max(r.Runs))
 		}
 	})
 }
@@ -285,16 +285,16 @@ func TestBounded(t *testing.T) {
 		r.start()
 		defer r.close()
 		pass(n * time.Millisecond)
-		for i, name := range r.bodies() {
+		for i, name := range r.Bodies() {
 			if name != fmt.Sprint(i) {
 				t.Fatalf("%d. is %s", i, name)
 			}
 		}
-		if len(r.delivered) != n {
-			t.Errorf("%d delivered", len(r.delivered))
+		if len(r.Delivered) != n {
+			t.Errorf("%d delivered", len(r.Delivered))
 		}
-		if r.reads > 200*n {
-			t.Errorf("%d entries read", r.reads)
+		if r.Reads > 200*n {
+			t.Errorf("%d entries read", r.Reads)
 		}
 	})
 }
@@ -304,7 +304,7 @@ func TestHashes(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
 		r.hashes = true
 		r.wait(time.Now().Add(time.Second), "a")
-		r.put("TAGS\x01x", "none")
+		r.enter("TAGS\x01x", "none")
 		r.recall(time.Now().Add(time.Second), "a")
 		r.wait(time.Now().Add(time.Second), "b")
 		r.start()
@@ -318,17 +318,17 @@ func TestHashes(t *testing.T) {
 func TestDiscarded(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
 		due := time.Now().UnixMilli()
-		r.put(text(due, message.TopicTransHalf, 0, "half"), "half")
-		r.put(text(due, message.TopicTimer, 0, "self"), "self")
-		r.put(fmt.Sprintf("TIMER_OUT_MS\x01%d\x02REAL_QID\x010", due), "no topic")
-		r.put(fmt.Sprintf("TIMER_OUT_MS\x01%d\x02REAL_TOPIC\x01T", due), "no queue")
-		r.put(text(due, "../T", 0, "x"), "illegal")
-		r.put(text(due, "T", -1, "x"), "negative")
+		r.enter(text(due, message.TopicTransHalf, 0, "half"), "half")
+		r.enter(text(due, message.TopicTimer, 0, "self"), "self")
+		r.enter(fmt.Sprintf("TIMER_OUT_MS\x01%d\x02REAL_QID\x010", due), "no topic")
+		r.enter(fmt.Sprintf("TIMER_OUT_MS\x01%d\x02REAL_TOPIC\x01T", due), "no queue")
+		r.enter(text(due, "../T", 0, "x"), "illegal")
+		r.enter(text(due, "T", -1, "x"), "negative")
 		r.wait(time.Now(), "too large")
 		r.wait(time.Now(), "gone")
-		delete(r.messages, r.phy-100)
+		delete(r.Messages, r.Last())
 		r.wait(time.Now(), "good")
-		r.fail = func(m *message.Message) error {
+		r.Fail = func(m *message.Message) error {
 			if string(m.Body) == "too large" {
 				return commitlog.ErrTooLarge
 			}
@@ -347,7 +347,7 @@ func TestFailures(t *testing.T) {
 		for i := range 5 {
 			r.wait(time.Now(), fmt.Sprint(i))
 		}
-		r.fail = func(m *message.Message) error {
+		r.Fail = func(m *message.Message) error {
 			if string(m.Body) == "2" {
 				return commitlog.ErrFull
 			}
@@ -359,13 +359,13 @@ func TestFailures(t *testing.T) {
 		r.check("0 1 3 4")
 		pass(10 * time.Second)
 		r.check("0 1 3 4")
-		r.mu.Lock()
-		r.fail, r.readErr = nil, errors.New("input/output error")
-		r.mu.Unlock()
+		r.Lock()
+		r.Fail, r.ReadErr = nil, func(int64) error { return errors.New("input/output error") }
+		r.Unlock()
 		pass(10 * time.Second)
-		r.mu.Lock()
-		r.readErr = nil
-		r.mu.Unlock()
+		r.Lock()
+		r.ReadErr = nil
+		r.Unlock()
 		pass(time.Second)
 		r.check("0 1 3 4 2 3 4")
 	})
@@ -376,7 +376,7 @@ func TestPanic(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
 		r.wait(time.Now(), "x")
 		panics := 1
-		r.fail = func(*message.Message) error {
+		r.Fail = func(*message.Message) error {
 			if panics--; panics >= 0 {
 				panic("on purpose")
 			}

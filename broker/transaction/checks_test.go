@@ -46,7 +46,7 @@ func TestCheckTimes(t *testing.T) {
 		f.pass(10 * time.Minute)
 		f.want("early", f.times("early"), "60:1 120:2 180:3")
 		f.want("late", f.times("late"), "120:1 180:2 240:3")
-		given := f.store.all(message.TopicTransCheckMaxTime)
+		given := f.store.All(message.TopicTransCheckMaxTime)
 		if len(given) != 2 || string(given[0].Body) != "early" || string(given[1].Body) != "late" || given[0].Flag != 5 || !f.topics[message.TopicTransCheckMaxTime] {
 			t.Errorf("given up: %+v", given)
 		}
@@ -123,7 +123,7 @@ func TestImmune(t *testing.T) {
 		f.half("usual")
 		f.pass(150 * time.Second)
 		f.op(ended) // by the offset that its producer knows
-		copies := f.store.all(message.TopicTransHalf)
+		copies := f.store.All(message.TopicTransHalf)
 		if p, _ := copies[7].Property("TRAN_PREPARED_QUEUE_OFFSET"); p != "0" || string(copies[7].Body) != "immune" {
 			t.Errorf("immune: %+v", copies[7])
 		}
@@ -137,11 +137,11 @@ func TestImmune(t *testing.T) {
 			f.want(body, f.times(body), "60:1 120:2")
 		}
 		f.want("huge", f.times("huge"), "")
-		if given := f.store.all(message.TopicTransCheckMaxTime); len(given) != 5 {
+		if given := f.store.All(message.TopicTransCheckMaxTime); len(given) != 5 {
 			t.Errorf("given up: %d", len(given))
 		}
 		f.pass(3 * time.Hour) // nothing is kept open for ever
-		if given := f.store.all(message.TopicTransCheckMaxTime); len(given) != 6 || string(given[5].Body) != "huge" {
+		if given := f.store.All(message.TopicTransCheckMaxTime); len(given) != 6 || string(given[5].Body) != "huge" {
 			t.Errorf("given up at last: %d", len(given))
 		}
 	})
@@ -230,9 +230,10 @@ func TestFailures(t *testing.T) {
 		f.half("b")
 		f.half("gone")
 		f.half("nowhere", "REAL_QID=x", "PGROUP=")
-		delete(f.store.records, f.store.queues[message.TopicTransHalf][2].PhyOffset)
-		f.store.fail = func(m *message.Message) error {
-			if string(m.Body) == "b" {
+		delete(f.store.Messages, f.store.Queues[halves][2].PhyOffset)
+		full := false
+		f.store.Fail = func(m *message.Message) error { // b, and then what comes behind it
+			if full = full || string(m.Body) == "b"; full {
 				return errors.New("disk")
 			}
 			return nil
@@ -241,18 +242,18 @@ func TestFailures(t *testing.T) {
 		f.pass(time.Minute)
 		f.want("place", f.place(), "1 0")
 		f.want("a", f.times("a"), "60:1")
-		f.store.fail = nil
-		f.store.flush = errors.New("not durable")
+		f.store.Fail = nil
+		f.store.Flushed = func(done func(error)) { done(errors.New("not durable")) }
 		f.pass(time.Minute)
 		f.want("place while nothing is durable", f.place(), "1 0")
 		f.want("b", f.times("b"), "120:1")
-		f.store.flush = nil
+		f.store.Flushed = nil
 		f.pass(time.Minute)
 		f.want("place", f.place()[:1], "8") // behind four, and the copies of three of them
 
 		f.op(0)
-		f.store.readErr = func(phy int64) error {
-			if phy == f.store.queues[message.TopicTransOpHalf][0].PhyOffset {
+		f.store.ReadErr = func(phy int64) error {
+			if phy == f.store.Queues[opsOf][0].PhyOffset {
 				return errors.New("disk")
 			}
 			return nil
@@ -262,8 +263,8 @@ func TestFailures(t *testing.T) {
 		if len(f.asked) != before {
 			t.Error("checked although ops can't be read")
 		}
-		f.store.readErr = nil
-		f.store.fail = func(m *message.Message) error { return fmt.Errorf("%w: x", commitlog.ErrTooLarge) }
+		f.store.ReadErr = nil
+		f.store.Fail = func(m *message.Message) error { return fmt.Errorf("%w: x", commitlog.ErrTooLarge) }
 		f.pass(time.Minute)
 		if f.checks.half != f.store.MaxOffset(message.TopicTransHalf, 0) {
 			t.Error("what can never be stored holds up the others")
@@ -302,7 +303,7 @@ func TestDeletedFiles(t *testing.T) {
 			f.half(fmt.Sprint(i))
 			f.op(int64(i / 2))
 		}
-		f.store.first[message.TopicTransHalf], f.store.first[message.TopicTransOpHalf] = 12, 15
+		f.store.First[halves], f.store.First[opsOf] = 12, 15
 		f.pass(time.Minute)
 		if len(f.asked) != 8 || string(f.asked[0].m.Body) != "12" {
 			t.Errorf("%d checks", len(f.asked))
@@ -333,12 +334,12 @@ func TestBusyProducer(t *testing.T) {
 func TestPropertiesFull(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fixture) {
 		at := f.half("x", "fill=")
-		text := f.store.all(message.TopicTransHalf)[at].Properties
+		text := f.store.All(message.TopicTransHalf)[at].Properties
 		f.half("full", "fill="+strings.Repeat("y", message.MaxPropertiesLength-len(text)-3))
 		f.run()
 		f.pass(time.Minute)
 		f.want("x", f.times("x"), "60:1")
-		if given := f.store.all(message.TopicTransCheckMaxTime); len(given) != 1 || string(given[0].Body) != "full" {
+		if given := f.store.All(message.TopicTransCheckMaxTime); len(given) != 1 || string(given[0].Body) != "full" {
 			t.Errorf("given up: %d", len(given))
 		}
 	})

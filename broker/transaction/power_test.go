@@ -2,7 +2,6 @@ package transaction
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"math/rand"
@@ -13,13 +12,14 @@ import (
 	"rocketd/protocol/header"
 	"rocketd/protocol/message"
 	"rocketd/store"
+	"rocketd/store/powertest"
 	"rocketd/store/vfs"
 )
 
 // machine is a store and its checks on a disk that may lose power.
 type machine struct {
+	*powertest.Machine
 	t      *testing.T
-	store  *store.Store
 	checks *Checks
 	places map[string]int64 // as told to the table of offsets
 	now    time.Time
@@ -29,17 +29,9 @@ type machine struct {
 // boot starts on a disk, with the places that the file of offsets has.
 func boot(t *testing.T, disk *vfs.Mem, saved map[string]int64, now time.Time) *machine {
 	t.Helper()
-	cfg := store.DefaultConfig("/store")
-	cfg.MappedFileSizeCommitLog, cfg.MaxHashSlotNum, cfg.MaxIndexNum = 1<<20, 100, 400
-	cfg.FlushIntervalCommitLog, cfg.FlushCommitLogThoroughInterval = 3_600_000, 3_600_000 // only who waits for it has it flushed
-	s, err := store.Open(cfg, store.Options{FS: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	m := &machine{t: t, store: s, places: maps.Clone(saved), now: now, asked: map[string][]int64{}}
+	m := &machine{Machine: powertest.Boot(t, disk, store.Options{}), t: t, places: maps.Clone(saved), now: now, asked: map[string][]int64{}}
 	m.checks = New(Options{
-		Store: s, Clock: func() time.Time { return m.now }, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Store: m.Store, Clock: func() time.Time { return m.now }, Log: slog.New(slog.DiscardHandler),
 		Settings: func() Settings {
 			return Settings{Interval: time.Minute, TimeOut: 6 * time.Second, CheckMax: 1 << 20, Reserved: 1 << 62}
 		},
@@ -62,31 +54,8 @@ func boot(t *testing.T, disk *vfs.Mem, saved map[string]int64, now time.Time) *m
 // put stores a message, and waits until it is in its queue and, if it has to be, durable.
 func (m *machine) put(msg message.Message, durable bool) {
 	m.t.Helper()
-	p := &store.Put{Message: &msg}
-	m.store.Put([]*store.Put{p})
-	if p.Err != nil {
-		m.t.Fatal(p.Err)
-	}
-	if durable {
-		done := make(chan error, 1)
-		m.store.WaitFlushed(p.End, time.Minute, func(err error) { done <- err })
-		if err := <-done; err != nil {
-			m.t.Fatal(err)
-		}
-	}
-	m.dispatched()
-}
-
-// dispatched waits until everything is in its queue.
-func (m *machine) dispatched() {
-	m.t.Helper()
-	look := time.NewTicker(100 * time.Microsecond)
-	defer look.Stop()
-	for deadline := time.Now().Add(20 * time.Second); m.store.DispatchedOffset() < m.store.MaxPhyOffset(); <-look.C {
-		if time.Now().After(deadline) {
-			m.t.Fatal("dispatch does not catch up")
-		}
-	}
+	m.Send(msg, durable)
+	m.Dispatched()
 }
 
 func (m *machine) half(name string) {
@@ -100,7 +69,7 @@ func (m *machine) round() {
 	m.now = m.now.Add(time.Minute)
 	clear(m.asked)
 	m.checks.round()
-	m.dispatched()
+	m.Dispatched()
 }
 
 // TestDeathsAndPowerCuts: the process dies, or the power fails, again and again; the file of offsets is older each time. A half message
@@ -109,7 +78,8 @@ func TestDeathsAndPowerCuts(t *testing.T) {
 	rng := rand.New(rand.NewSource(11))
 	disk, saved, now := vfs.NewMem(time.Now), map[string]int64{}, time.UnixMilli(1_800_000_000_000)
 	open, ended := map[string]bool{}, map[string]bool{} // durable; what is in neither may be either
-	deaths, cuts, checks := 0, 0, 0
+	checks := 0
+	var deaths powertest.Deaths
 	for turn := range 60 {
 		m := boot(t, disk, saved, now)
 		ending := map[string]bool{} // with an op that is not durable
@@ -144,22 +114,15 @@ func TestDeathsAndPowerCuts(t *testing.T) {
 			}
 		}
 		now = m.now
-		var dark *vfs.Mem
-		if rng.Intn(2) == 0 {
-			deaths++
-			dark = disk.Kill()
+		dark, killed := deaths.Strike(m.Machine, rng)
+		if killed {
 			maps.Copy(ended, ending)
-		} else {
-			cuts++
-			dark = disk.Crash(rng.Intn(101), rng)
 		}
 		m.checks.Close()
-		if err := m.store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		m.Close()
 		disk = dark
 	}
-	if deaths < 10 || cuts < 10 || checks < 100 {
-		t.Errorf("%d deaths, %d power cuts and %d checks prove little", deaths, cuts, checks)
+	if deaths.Kills < 10 || deaths.Cuts < 10 || checks < 100 {
+		t.Errorf("%d kills, %d power cuts and %d checks prove little", deaths.Kills, deaths.Cuts, checks)
 	}
 }

@@ -1,7 +1,6 @@
 package transaction
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,103 +17,18 @@ import (
 	"rocketd/protocol/header"
 	"rocketd/protocol/message"
 	"rocketd/store"
-	"rocketd/store/commitlog"
+	"rocketd/store/doubletest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeStore keeps records in memory.
-type fakeStore struct {
-	mu      sync.Mutex
-	queues  map[string][]store.Entry
-	first   map[string]int64 // minimum offset of a topic's queue
-	records map[int64][]byte
-	end     int64
-	fail    func(*message.Message) error
-	readErr func(phyOffset int64) error
-	flush   error
-	reads   int
-}
-
 var host = netip.MustParseAddrPort("127.0.0.1:10911")
 
-func (s *fakeStore) MinOffset(topic string, q int32) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.first[topic]
-}
-
-func (s *fakeStore) MaxOffset(topic string, q int32) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return int64(len(s.queues[topic]))
-}
-
-func (s *fakeStore) MaxPhyOffset() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.end
-}
-
-func (s *fakeStore) Entry(topic string, q int32, offset int64) (store.Entry, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if q != 0 || offset < s.first[topic] || offset >= int64(len(s.queues[topic])) {
-		return store.Entry{}, false
-	}
-	return s.queues[topic][offset], true
-}
-
-func (s *fakeStore) Record(phy int64) (message.Record, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reads++
-	if s.readErr != nil {
-		if err := s.readErr(phy); err != nil {
-			return nil, err
-		}
-	}
-	r, ok := s.records[phy]
-	if !ok {
-		return nil, commitlog.ErrNotFound
-	}
-	return message.Record(r), nil
-}
-
-func (s *fakeStore) Put(run []*store.Put) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var failed error
-	for _, p := range run {
-		m := p.Message
-		if p.Err = failed; failed == nil && s.fail != nil {
-			if p.Err = s.fail(m); !errors.Is(p.Err, commitlog.ErrTooLarge) {
-				failed = p.Err
-			}
-		}
-		if p.Err != nil {
-			continue
-		}
-		m.PhyOffset, m.QueueOffset, m.StoreTimestamp = s.end, int64(len(s.queues[m.Topic])), time.Now().UnixMilli()
-		r := message.AppendRecord(nil, m)
-		s.records[s.end] = r
-		s.queues[m.Topic] = append(s.queues[m.Topic], store.Entry{PhyOffset: s.end, Size: int32(len(r))})
-		s.end += int64(len(r))
-		p.PhyOffset, p.QueueOffset, p.StoreTimestamp, p.End = m.PhyOffset, m.QueueOffset, m.StoreTimestamp, s.end
-	}
-}
-
-func (s *fakeStore) WaitFlushed(end int64, timeout time.Duration, done func(error)) { done(s.flush) }
-
-// all are the messages of a topic.
-func (s *fakeStore) all(topic string) (all []message.Message) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.queues[topic] {
-		all = append(all, message.Record(s.records[e.PhyOffset]).Message())
-	}
-	return all
-}
+// The queues of half messages and of ops.
+var (
+	halves = doubletest.Queue{Topic: message.TopicTransHalf}
+	opsOf  = doubletest.Queue{Topic: message.TopicTransOpHalf}
+)
 
 // asked is a check that a producer got.
 type asked struct {
@@ -135,7 +49,7 @@ type fataler interface {
 type fixture struct {
 	mu     sync.Mutex // taken by what the checks call; the test changes the rest between two calls of pass
 	tb     fataler
-	store  *fakeStore
+	store  *doubletest.Store
 	places map[string]int64
 	s      Settings
 	master bool
@@ -153,7 +67,7 @@ type fixture struct {
 // newFixture makes checks with the official settings.
 func newFixture(tb fataler) *fixture {
 	return &fixture{tb: tb, places: map[string]int64{}, read: map[string]int64{}, master: true, topics: map[string]bool{}, log: io.Discard, start: time.Now(), now: time.Now,
-		store: &fakeStore{queues: map[string][]store.Entry{}, first: map[string]int64{}, records: map[int64][]byte{}},
+		store: doubletest.New(),
 		s:     Settings{Interval: time.Minute, TimeOut: 6 * time.Second, CheckMax: 15, Reserved: 72 * time.Hour}}
 }
 
@@ -199,7 +113,7 @@ func (f *fixture) open() {
 
 // pass lets time go by.
 func (f *fixture) pass(d time.Duration) {
-	for _, mu := range []*sync.Mutex{&f.mu, &f.store.mu} { // so that the checks see what the test has changed
+	for _, mu := range []*sync.Mutex{&f.mu, &f.store.Mutex} { // so that the checks see what the test has changed
 		mu.Lock()
 		f.passed++
 		mu.Unlock()
