@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rocketd/broker/topics"
+	"rocketd/broker/transaction"
 	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
@@ -225,6 +226,21 @@ func TestResumeCheck(t *testing.T) {
 	m := b.at(topics.TransHalf, 1)
 	if times, _ := m.Property("TRANSACTION_CHECK_TIMES"); times != "0" || string(m.Body) != "x" || m.Flag != 7 {
 		t.Errorf("put back: %+v", m)
+	}
+}
+
+// TestCheckSettings: the checks heed the configuration's four keys, in their units, and their changes.
+func TestCheckSettings(t *testing.T) {
+	b := startPathBroker(t, nil)
+	settings := b.checkOptions().Settings
+	if got, want := settings(), (transaction.Settings{Interval: time.Minute, TimeOut: 6 * time.Second, CheckMax: 15, Reserved: 72 * time.Hour}); got != want {
+		t.Errorf("by default %+v, want %+v", got, want)
+	}
+	cfg := b.Config()
+	cfg.TransactionCheckInterval, cfg.TransactionTimeOut, cfg.TransactionCheckMax, cfg.FileReservedTime = 7, 8, 9, 10
+	b.cfg.Store(&cfg)
+	if got, want := settings(), (transaction.Settings{Interval: 7 * time.Millisecond, TimeOut: 8 * time.Millisecond, CheckMax: 9, Reserved: 10 * time.Hour}); got != want {
+		t.Errorf("changed %+v, want %+v", got, want)
 	}
 }
 

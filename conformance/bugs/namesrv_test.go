@@ -32,14 +32,20 @@ func (f *fake) header(code int) *wire.Frame {
 // register registers with just these topics, each of four queues, and with a data version that is news.
 func (f *fake) register(topics ...string) {
 	f.t.Helper()
+	f.registerWith("[]", topics...)
+}
+
+// registerWith is register with a list of filter servers.
+func (f *fake) registerWith(filterServers string, topics ...string) {
+	f.t.Helper()
 	f.version++
 	var table []string
 	for _, topic := range topics {
 		table = append(table, fmt.Sprintf(`%q:{"order":false,"perm":6,"readQueueNums":4,"topicFilterType":"SINGLE_TAG","topicName":%q,`+
 			`"topicSysFlag":0,"writeQueueNums":4}`, topic, topic))
 	}
-	f.Done(f.header(103).WithBody(fmt.Appendf(nil, `{"filterServerList":[],"topicConfigSerializeWrapper":{"dataVersion":{"counter":%d,"timestamp":1},`+
-		`"topicConfigTable":{%s}}}`, f.version, strings.Join(table, ","))))
+	f.Done(f.header(103).WithBody(fmt.Appendf(nil, `{"filterServerList":%s,"topicConfigSerializeWrapper":{"dataVersion":{"counter":%d,"timestamp":1},`+
+		`"topicConfigTable":{%s}}}`, filterServers, f.version, strings.Join(table, ","))))
 }
 
 func (f *fake) unregister() {
@@ -229,4 +235,21 @@ func TestRoutesAreJSON(t *testing.T) {
 		}
 	}
 	f.Done(wire.Request(102, "namespace", "ORDER_TOPIC_CONFIG", "key", "Trap7"))
+}
+
+// The name server of 4.9 still hands on the filter servers that a broker of 3.x registers with, though no broker of 4.9 has any.
+func TestFilterServersInRoute(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, "broker-of-old", "127.0.0.1:3")
+	defer f.unregister()
+	for _, step := range []struct{ list, want string }{
+		{`["127.0.0.1:5","127.0.0.1:6"]`, `"filterServerTable":{"127.0.0.1:3":["127.0.0.1:5","127.0.0.1:6"]}`},
+		{`["127.0.0.1:7"]`, `"filterServerTable":{"127.0.0.1:3":["127.0.0.1:7"]}`},
+		{`[]`, `"filterServerTable":{}`},
+	} {
+		f.registerWith(step.list, "OldTopic")
+		if a := f.Done(wire.Request(105, "topic", "OldTopic")); !strings.Contains(string(a.Body), step.want) {
+			t.Errorf("registered with %s: %s, want %s", step.list, a.Body, step.want)
+		}
+	}
 }

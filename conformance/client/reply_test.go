@@ -96,3 +96,37 @@ func TestRequestUnanswered(t *testing.T) {
 		t.Errorf("reply %v", got)
 	}
 }
+
+// Who answers a requester that was there and has gone hears of it.
+func TestRequesterGone(t *testing.T) {
+	t.Parallel()
+	topic := server.newTopic(t, "RequesterGone", 1)
+	var in inbox
+	server.newPush(t, subscription{topic: topic, group: "G-RequesterGone", tags: "*", listen: in.collect})
+	p := server.newProducer(t)
+	replier := server.newProducer(t, producer.WithGroupName("P-replier-RequesterGone"))
+	asks := []string{"while it is there", "and away"}
+	for n := range asks {
+		if err := p.RequestAsync(context.Background(), replyPatience, func(context.Context, *primitive.Message, error) {},
+			primitive.NewMessage(topic, []byte(asks[n]))); err != nil {
+			t.Fatal(err)
+		}
+		request := in.expect(t, asks[:n+1])[n]
+		reply, err := consumer.CreateReplyMessage(request, []byte("a reply"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply.Body = []byte("a reply") // as in answering
+		gone := ""
+		if n == 1 {
+			gone = "push reply message fail, channel of <" + request.GetProperty("REPLY_TO_CLIENT") + "> not found."
+			if err := p.Shutdown(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		eventually(t, "the broker knows it, or that it has gone", func() bool {
+			_, err := replier.SendSync(context.Background(), reply)
+			return gone == "" && err == nil || gone != "" && err != nil && strings.Contains(err.Error(), gone)
+		})
+	}
+}

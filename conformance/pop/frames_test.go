@@ -3,6 +3,8 @@
 package pop
 
 import (
+	"errors"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -206,6 +208,29 @@ func TestOrderly(t *testing.T) {
 	f := s.about(200051, got[0], "offset", "3")
 	s.want(f, 13)
 	s.want(s.about(200051, got[0]), 0)
+}
+
+// In order: a pop that waits because a batch is under way goes on when the batch is acknowledged, long before its time is over.
+func TestOrderlyGoesOn(t *testing.T) {
+	s := open(t, "OrderGoesOn", 1)
+	s.send(0, "", "a", "b", "c")
+	_, got := s.take(s.pop(0, 2, 10*time.Minute, "order", "true"))
+	p, err := s.Send(s.pop(0, 2, 10*time.Minute, "order", "true", "pollTime", "50000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.want(s.about(200051, got[0]), 0)
+	if a, err := p.Wait(300 * time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("after half of the batch: %+v, %v", a, err)
+	}
+	s.want(s.about(200051, got[1]), 0)
+	a, err := p.Wait(patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next := s.messages(a); a.Code != 0 || bodies(next) != "c" {
+		t.Errorf("it goes on with %d %q, %s", a.Code, a.Remark, bodies(next))
+	}
 }
 
 // A pop that finds nothing waits, for a message that its filter takes or until its time is over.

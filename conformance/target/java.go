@@ -26,6 +26,9 @@ const (
 	Client5 = "5.5.0"
 )
 
+// Client53 is the client of the official 5.3.3 server, for which the cases of Client5 need not be compiled again.
+const Client53 = "5.3.3"
+
 const installJava = "needs a JDK 11 or later and Maven: apt-get install openjdk-17-jdk-headless maven"
 
 // The first Maven run fetches some 60 MB.
@@ -77,8 +80,16 @@ type jarSet struct {
 var jarSets sync.Map // set name → func() (jarSet, error)
 
 // jars returns a set of jars, which Maven fetches and compiles when the pom or a source file has changed: "server"
-// (4.9.7), "server5" (5.3.3), Client4 or Client5 (with the compiled cases).
+// (4.9.7), "server5" (5.3.3), Client4 or Client5 (with the compiled cases); Client53 is made of two of these.
 func jars(set string) (jarSet, error) {
+	if set == Client53 {
+		lib, err := jars("server5")
+		if err != nil {
+			return jarSet{}, err
+		}
+		cases, err := jars(Client5)
+		return jarSet{lib: lib.lib, classes: cases.classes}, err
+	}
 	f, _ := jarSets.LoadOrStore(set, sync.OnceValues(func() (jarSet, error) { return fetch(set) }))
 	return f.(func() (jarSet, error))()
 }
@@ -201,7 +212,7 @@ func digestOf(project string, pomOnly bool) (string, error) {
 }
 
 // Java is a command that runs a class of conformance/java or of the stock client and tools of that generation
-// (Client4 or Client5). home becomes user.home and ROCKETMQ_HOME: offsets of broadcast consumers, logs. The
+// (Client4, Client5 or Client53). home becomes user.home and ROCKETMQ_HOME: offsets of broadcast consumers, logs. The
 // process gets a group of its own and ends with ctx or the test process; start it with Run.
 func Java(ctx context.Context, client, home string, jvm []string, class string, args ...string) (*exec.Cmd, error) {
 	js, err := jars(client)

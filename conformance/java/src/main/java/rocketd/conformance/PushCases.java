@@ -17,6 +17,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.client.impl.consumer.ProcessQueue;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
@@ -32,6 +33,7 @@ final class PushCases {
         Main.add("push-orderly", PushCases::orderly);
         Main.add("push-orderly-handover", PushCases::handover);
         Main.add("push-tags", PushCases::tags);
+        Main.add("push-class-filter", PushCases::classFilter);
         Main.add("push-wakes-at-once", PushCases::wakes);
         Main.add("push-two-topics", PushCases::twoTopics);
         Main.add("broadcast", PushCases::broadcast);
@@ -61,6 +63,27 @@ final class PushCases {
             return true;
         });
         got.nothingMore(500);
+    }
+
+    /** A class as a filter, as of 3.x: brokers of 4.9 have no filter servers, so the client pulls nothing until it subscribes otherwise. */
+    static void classFilter(Session s) throws Exception {
+        String topic = s.createTopic(1);
+        s.send(topic, 3);
+        DefaultMQPushConsumer c = s.consumer("c", "");
+        c.setPollNameServerInterval(1000); // with which classes go to filter servers
+        c.subscribe(topic, "org.example.Filter", "package org.example; public class Filter {}");
+        Received got = new Received();
+        c.registerMessageListener(got.succeeding());
+        s.start(c);
+        MessageQueue q = s.queues(topic, Servers.A).get(0);
+        Map<MessageQueue, ProcessQueue> own = c.getDefaultMQPushConsumerImpl().getRebalanceImpl().getProcessQueueTable();
+        eventually(40, "the queue is its own", () -> own.containsKey(q));
+        long first = own.get(q).getLastPullTimestamp();
+        eventually(20, "two pulls", () -> own.get(q).getLastPullTimestamp() > first + 2000);
+        equal(got.size(), 0, "messages");
+        equal(s.servers.admin.examineTopicRouteInfo(topic).getFilterServerTable().size(), 0, "filter servers");
+        c.subscribe(topic, "*");
+        got.await(3, 40);
     }
 
     static void orderly(Session s) throws Exception {

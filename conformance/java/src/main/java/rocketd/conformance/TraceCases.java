@@ -23,6 +23,7 @@ import org.apache.rocketmq.client.trace.TraceBean;
 import org.apache.rocketmq.client.trace.TraceContext;
 import org.apache.rocketmq.client.trace.TraceDataEncoder;
 import org.apache.rocketmq.client.trace.TraceType;
+import org.apache.rocketmq.client.trace.TraceView;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
@@ -177,6 +178,14 @@ final class TraceCases {
         ends(await(s, TOPIC, committed.getMsgId(), 2), LocalTransactionState.COMMIT_MESSAGE);
         // Its end is told twice: unknown when it was sent, commit when the broker asked.
         ends(await(s, TOPIC, checked.getMsgId(), 3), LocalTransactionState.UNKNOW, LocalTransactionState.COMMIT_MESSAGE);
+        // So mqadmin queryMsgTraceById reads them; it prints the send and no end.
+        List<String> views = new ArrayList<>();
+        for (MessageExt m : s.servers.admin.queryMessage(TOPIC, checked.getMsgId(), 64, 0, System.currentTimeMillis() + 3_600_000).getMessageList()) {
+            TraceView.decodeFromTraceTransData(checked.getMsgId(), m).forEach(v -> views.add(v.getMsgType() + " " + v.getGroupName() + " " + v.getStatus()));
+        }
+        views.sort(null);
+        String by = " " + s.group("p") + " success";
+        equal(views, List.of("EndTransaction" + by, "EndTransaction" + by, "Pub" + by), "what mqadmin reads");
     }
 
     private static void ends(List<TraceContext> all, LocalTransactionState... states) {

@@ -21,12 +21,14 @@ import org.apache.rocketmq.client.producer.TransactionListener;
 import org.apache.rocketmq.client.producer.TransactionMQProducer;
 import org.apache.rocketmq.client.producer.TransactionSendResult;
 import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageClientExt;
 import org.apache.rocketmq.common.message.MessageExt;
 
 /**
  * Transactions. The brokers check half messages every second from the age of 1.5 s on, three times at most.
  */
 final class TransactionCases {
+    private static final String GIVEN_UP = "TRANS_CHECK_MAX_TIME_TOPIC";
     private static final LocalTransactionState COMMIT = LocalTransactionState.COMMIT_MESSAGE;
     private static final LocalTransactionState ROLLBACK = LocalTransactionState.ROLLBACK_MESSAGE;
     private static final LocalTransactionState UNKNOWN = LocalTransactionState.UNKNOW;
@@ -39,6 +41,7 @@ final class TransactionCases {
         Main.add("transaction-checked", TransactionCases::checked);
         Main.add("transaction-another-instance", TransactionCases::anotherInstance);
         Main.add("transaction-given-up", TransactionCases::givenUp);
+        Main.add("transaction-resumed", TransactionCases::resumed);
         Main.add("transaction-immune", TransactionCases::immune);
         Main.add("restart-transaction", TransactionCases::restart);
     }
@@ -184,23 +187,45 @@ final class TransactionCases {
         Listener l = new Listener();
         TransactionMQProducer p = producer(s, "-t", l);
         String id = send(p, topic, 7, UNKNOWN).getMsgId();
+        MessageExt given = awaitGivenUp(s, id);
+        eventually(20, "three checks", () -> l.checksOf("body 7") == 3);
+        equal(given.getProperty("TRANSACTION_CHECK_TIMES"), "3", "checks of the one that was given up");
+        equal(given.getProperty("REAL_TOPIC"), topic, "its topic");
+        Thread.sleep(1500);
+        equal(l.checksOf("body 7"), 3L, "checks after that");
+        equal(got.size(), 0, "messages");
+    }
+
+    /** The half message as it lies among those that nobody has ended. */
+    private static MessageExt awaitGivenUp(Session s, String msgId) throws Exception {
         List<MessageExt> given = new ArrayList<>();
         eventually(60, "the half message is given up", () -> {
             try {
                 given.clear();
-                given.addAll(s.readNow("TRANS_CHECK_MAX_TIME_TOPIC"));
+                given.addAll(s.readNow(GIVEN_UP));
             } catch (org.apache.rocketmq.client.exception.MQClientException e) {
                 return false; // the topic is made with the first message
             }
-            given.removeIf(m -> !id.equals(m.getMsgId()));
+            given.removeIf(m -> !msgId.equals(m.getMsgId()));
             return !given.isEmpty();
         });
+        return given.get(0);
+    }
+
+    /** An administrator has a half message that was given up checked again; now its producer knows what to say. */
+    static void resumed(Session s) throws Exception {
+        String topic = s.createTopic(1);
+        Received got = consume(s, topic);
+        Listener l = new Listener();
+        TransactionMQProducer p = producer(s, "-t", l);
+        MessageExt given = awaitGivenUp(s, send(p, topic, 7, UNKNOWN).getMsgId());
         eventually(20, "three checks", () -> l.checksOf("body 7") == 3);
-        equal(given.get(0).getProperty("TRANSACTION_CHECK_TIMES"), "3", "checks of the one that was given up");
-        equal(given.get(0).getProperty("REAL_TOPIC"), topic, "its topic");
-        Thread.sleep(1500);
-        equal(l.checksOf("body 7"), 3L, "checks after that");
-        equal(got.size(), 0, "messages");
+        l.answers.put("body 7", COMMIT);
+        that(s.servers.admin.resumeCheckHalfMessage(GIVEN_UP, ((MessageClientExt) given).getOffsetMsgId()), "the broker takes it back");
+        got.await(1, 60);
+        equal(text(got.all().get(0).getBody()), "body 7", "body");
+        equal(got.all().get(0).getMsgId(), given.getMsgId(), "unique key");
+        equal(l.checks.get(3).getProperty("TRANSACTION_CHECK_TIMES"), "1", "the number of the next check");
     }
 
     /** A producer that wants more time gets it, and can end the transaction meanwhile. */
