@@ -12,6 +12,7 @@ import (
 	"rocketd/protocol/message"
 	"rocketd/store"
 	"rocketd/store/commitlog"
+	"rocketd/store/doubletest"
 )
 
 // bubble runs a test with a clock of its own; the checks are closed at its end.
@@ -90,6 +91,38 @@ func TestOpsResolve(t *testing.T) {
 		f.want("place after the second round", f.place(), "202 199")
 		f.want("read", fmt.Sprint(f.read), "map[RMQ_SYS_TRANS_HALF_TOPIC:3 RMQ_SYS_TRANS_OP_HALF_TOPIC:199]")
 	})
+}
+
+// TestDamagedQueues: as long as an entry of the ops, or at a start of the half messages, is not there, nobody is asked: what it is of may
+// have ended, and whoever were asked about that would commit it again.
+func TestDamagedQueues(t *testing.T) {
+	for _, topic := range topics {
+		t.Run(topic, func(t *testing.T) {
+			bubble(t, func(t *testing.T, f *fixture) {
+				for i := range 20 {
+					f.half(fmt.Sprint(i))
+				}
+				for i := range int64(19) {
+					f.op(i)
+				}
+				f.store.Damaged = map[doubletest.Queue]int64{{Topic: topic}: 3}
+				f.run()
+				f.pass(3 * time.Minute)
+				if len(f.asked) != 0 {
+					t.Errorf("%d are asked about, the first %+v", len(f.asked), f.asked[0])
+				}
+				f.store.Lock()
+				f.store.Damaged = nil
+				f.store.Unlock()
+				f.pass(time.Minute)
+				f.want("the open one", f.times("19"), "240:1")
+				if len(f.asked) != 1 {
+					t.Errorf("%d are asked about", len(f.asked))
+				}
+				f.want("place", f.place(), "20 19")
+			})
+		})
+	}
 }
 
 // TestLateEnd: an op for the half message as it was before a check counts: its producer is not asked again.

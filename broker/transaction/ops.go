@@ -30,6 +30,10 @@ type ops struct {
 	seen  int64   // queue offset of the first op that is not noted in resolved yet
 }
 
+// errNoEntry says that the op queue has no entry where one must be: it is damaged, and about to be made again from the log. Whoever
+// took that for the queue's end would ask about transactions that have ended, and have them committed twice.
+var errNoEntry = errors.New("transaction: the op queue has no entry there")
+
 // readOps notes all ops that have come; false: some can't be read, so nobody can say which half messages are open.
 func (c *Checks) readOps() bool {
 	for n := 0; ; n++ {
@@ -55,18 +59,24 @@ func (c *Checks) readOps() bool {
 // readOp reads the op at a place, which it moves into the queue; found is false at its end. An op that is none
 // resolves -1.
 func (c *Checks) readOp(at *int64) (half int64, found bool, err error) {
+	end := c.o.Store.MaxOffset(message.TopicTransOpHalf, 0) // before the entry is looked for, which may come just then
 	e, ok := c.o.Store.Entry(message.TopicTransOpHalf, 0, *at)
 	if !ok {
 		first := c.o.Store.MinOffset(message.TopicTransOpHalf, 0)
-		if *at >= first {
+		switch {
+		case *at >= end:
 			return -1, false, nil
+		case *at >= first:
+			return -1, false, errNoEntry
 		}
 		c.o.Log.Warn("transaction ops are gone: their log file was deleted", "queueOffset", *at, "minOffset", first)
 		if at == &c.ops.seen {
 			c.ops.place, c.ops.list = first, nil
 		}
 		*at = first
-		if e, ok = c.o.Store.Entry(message.TopicTransOpHalf, 0, first); !ok {
+		if e, ok = c.o.Store.Entry(message.TopicTransOpHalf, 0, first); !ok && first < end {
+			return -1, false, errNoEntry
+		} else if !ok {
 			return -1, false, nil
 		}
 	}

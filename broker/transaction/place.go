@@ -55,7 +55,9 @@ func (c *Checks) findCopies() bool {
 			return false
 		}
 		e, ok := c.o.Store.Entry(message.TopicTransHalf, 0, at)
-		if !ok {
+		if !ok && at >= c.o.Store.MinOffset(message.TopicTransHalf, 0) { // damaged, and about to be made again from the log
+			return false
+		} else if !ok {
 			continue
 		}
 		r, err := c.o.Store.Record(e.PhyOffset)

@@ -49,6 +49,8 @@ type Store struct {
 	ReadErr func(phyOffset int64) error    // what reading a message ends with; nil: what is there is read
 	Flushed func(done func(error))         // in place of an answer at once that all is durable
 
+	Damaged map[Queue]int64 // the offset of an entry that is not there
+
 	keep []string
 }
 
@@ -134,6 +136,9 @@ func (s *Store) Entry(topic string, queueId int32, offset int64) (store.Entry, b
 	defer s.Unlock()
 	q := Queue{topic, queueId}
 	if offset < s.First[q] || offset >= int64(len(s.Queues[q])) {
+		return store.Entry{}, false
+	}
+	if at, ok := s.Damaged[q]; ok && at == offset {
 		return store.Entry{}, false
 	}
 	return s.Queues[q][offset], true
