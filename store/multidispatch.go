@@ -15,7 +15,8 @@ import (
 // property INNER_MULTI_DISPATCH names further queues, parted by commas, enters each of them beside its own: it is stored
 // once, with the queue offsets that it has there in INNER_MULTI_QUEUE_OFFSET. A name that begins with %LMQ% is a light
 // message queue: with enableLmq it has one queue, 0; all other names have a queue of the message's own id. The further
-// entries have no unit in consumequeue_ext. Batches are not dispatched so, as in 4.9.8.
+// entries have no unit in consumequeue_ext. Batches are not dispatched so, as in 4.9.8, nor are messages that wait or are copies
+// of what was dispatched already: as 5.x, and half messages too.
 
 // ErrQueueName is the refusal of a message for a queue whose name could be no topic, or to which clients may not send: what
 // lies in the queues of delayed, half and popped messages would be taken for the broker's word. 4.9.8 takes any name.
@@ -32,14 +33,25 @@ func (c *Config) furtherQueue(name string, queueId int32) commitlog.QueueName {
 	return commitlog.QueueName{Topic: name, QueueId: queueId}
 }
 
+// dispatchesLater tells whether the messages of a topic wait until they get to their own, or, in retry and dead-letter topics, have been
+// there.
+func dispatchesLater(topic string) bool {
+	return message.HoldsOthers(topic) || message.IsRetryTopic(topic) || message.IsDLQTopic(topic)
+}
+
+// takeOffsets takes out of a message what would have it dispatched.
+func takeOffsets(m *message.Message) {
+	if _, ok := m.Property(message.PropertyInnerMultiQueueOffset); ok {
+		m.Properties = message.RemoveProperty(m.Properties, message.PropertyInnerMultiQueueOffset)
+	}
+}
+
 // nameQueues prepares the multi-dispatch of a run and returns those that can be appended.
 func (s *Store) nameQueues(cfg *Config, run []*Put) (good []*Put) {
 	for _, p := range run {
 		if p.Message == nil {
 			for _, m := range p.Batch { // what a client has made up would else be dispatched
-				if _, ok := m.Property(message.PropertyInnerMultiQueueOffset); ok {
-					m.Properties = message.RemoveProperty(m.Properties, message.PropertyInnerMultiQueueOffset)
-				}
+				takeOffsets(m)
 			}
 			good = append(good, p)
 			continue
@@ -58,9 +70,14 @@ func (s *Store) nameQueues(cfg *Config, run []*Put) (good []*Put) {
 			}
 			p.Queues = append(p.Queues, cfg.furtherQueue(name, p.Message.QueueId))
 		}
-		if p.Err == nil {
-			good = append(good, p)
+		if p.Err != nil {
+			continue
 		}
+		if dispatchesLater(p.Message.Topic) {
+			takeOffsets(p.Message)
+			p.Queues = nil
+		}
+		good = append(good, p)
 	}
 	return good
 }

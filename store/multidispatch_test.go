@@ -160,6 +160,31 @@ func TestMultiDispatchRefused(t *testing.T) {
 	closeStore(t, s)
 }
 
+// TestMultiDispatchOfWhatWaits: a message that waits, or that comes again to one group, is in no further queue: it gets there when it gets to
+// its own topic, or has been there.
+func TestMultiDispatchOfWhatWaits(t *testing.T) {
+	s := openStore(t, vfs.NewMem(newClock().Now), lightConfig(), Options{})
+	defer func() { closeStore(t, s) }()
+	put(t, s, dispatched(0, "%LMQ%a"))
+	var last []*Put
+	for _, topic := range []string{message.TopicSchedule, message.TopicTransHalf, message.TopicTimer, message.TopicTransCheckMaxTime, "%RETRY%g", "%RETRY%g_T", "%DLQ%g"} {
+		m := dispatched(1, "%LMQ%a")
+		m.Topic, m.QueueId = topic, 0
+		m.Properties += "\x02INNER_MULTI_QUEUE_OFFSET\x011" // of a copy
+		last = put(t, s, m)
+		if v, ok := m.Property("INNER_MULTI_QUEUE_OFFSET"); ok {
+			t.Errorf("%s: it has the offsets %q", topic, v)
+		}
+		if v, _ := m.Property("INNER_MULTI_DISPATCH"); v != "%LMQ%a" {
+			t.Errorf("%s: it names %q", topic, v)
+		}
+	}
+	waitDispatched(t, s, last[0].End)
+	if got := bodies(t, s, "%LMQ%a", 0); !slices.Equal(got, []string{"body-T-2-0"}) {
+		t.Errorf("light queue %q", got)
+	}
+}
+
 // TestMultiDispatchOff: without enableMultiDispatch the properties are like any; without enableLmq a %LMQ% name is like any.
 func TestMultiDispatchOff(t *testing.T) {
 	cfg := smallConfig("/store")
