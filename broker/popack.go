@@ -86,10 +86,13 @@ func (b *Broker) ackOrderly(c *remoting.Call, a pop.Ack) *refusal {
 		return nil
 	}
 	p := b.path.pop.checkpoints
-	if !p.Room(a.Key) {
-		return &refusal{protocol.SystemError, "too many queues are popped"}
+	q := p.Known(a.Key)
+	if q == nil {
+		if at, ok := b.offsets.Query(a.Group, a.Topic, a.QueueId); !ok || a.Offset != at || !p.Room(a.Key) { // nothing of it can be under way
+			return nil
+		}
+		q = p.Queue(a.Key)
 	}
-	q := p.Queue(a.Key)
 	q.Lock()
 	defer q.Unlock()
 	at, ok := b.offsets.Query(a.Group, a.Topic, a.QueueId)
@@ -104,6 +107,9 @@ func (b *Broker) ackOrderly(c *remoting.Call, a pop.Ack) *refusal {
 		return &refusal{protocol.MessageIllegal, fmt.Sprintf("offset is illegal, key:%s@%s@%d, old:%d, commit:%d, next:-1, /%s",
 			a.Topic, a.Group, a.QueueId, at, a.Offset, c.Conn().RemoteAddr())}
 	case pop.OrderAdvanced:
+		if next > b.store.MaxOffset(a.Topic, a.QueueId) { // of a message that is not there: 5.3.3 skips the one that comes
+			return nil
+		}
 		if next > at {
 			b.popLogTopic()
 			if err := p.Advanced(q, next); err != nil {
@@ -224,17 +230,18 @@ func (b *Broker) changeInvisibleTime(c *remoting.Call, req *header.ChangeInvisib
 // changeOrderly changes when a message that was popped in order becomes visible: its pop time stays.
 func (b *Broker) changeOrderly(a pop.Ack, invisible int64) *header.ChangeInvisibleTimeResponse {
 	p := b.path.pop.checkpoints
-	if !p.Room(a.Key) {
-		return &header.ChangeInvisibleTimeResponse{}
+	visible := later(b.clock().UnixMilli(), max(0, invisible))
+	q := p.Known(a.Key)
+	if q != nil {
+		q.Lock()
+		defer q.Unlock()
 	}
-	q := p.Queue(a.Key)
-	q.Lock()
-	defer q.Unlock()
 	if at, ok := b.offsets.Query(a.Group, a.Topic, a.QueueId); ok && a.Offset < at {
 		return &header.ChangeInvisibleTimeResponse{}
 	}
-	visible := later(b.clock().UnixMilli(), max(0, invisible))
-	p.ChangedOrderly(q, a.Offset, a.PopTime, visible)
-	b.path.pop.held.Notify(q.Key) // who waits looks again at when it is free
+	if q != nil { // else nothing of it is under way
+		p.ChangedOrderly(q, a.Offset, a.PopTime, visible)
+		b.path.pop.held.Notify(q.Key) // who waits looks again at when it is free
+	}
 	return &header.ChangeInvisibleTimeResponse{PopTime: a.PopTime, InvisibleTime: visible - a.PopTime, ReviveQid: pop.OrderRevive}
 }

@@ -168,7 +168,7 @@ const defaultTries = 16
 // retryMaxTimes times again, as for consumers that pull.
 func (b *Broker) popAgain(k pop.Key, popTime int64, m *message.Message) error {
 	limit := int32(defaultTries)
-	if g := b.groups.Find(k.Group); g != nil {
+	if g, ok := b.groups.Lookup(k.Group); ok { // one that was deleted stays so
 		limit = g.RetryMaxTimes
 	}
 	if limit >= defaultTries {

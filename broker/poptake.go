@@ -5,6 +5,7 @@ import (
 
 	"rocketd/broker/pop"
 	"rocketd/broker/topics"
+	"rocketd/protocol"
 	"rocketd/protocol/message"
 	"rocketd/store"
 )
@@ -22,12 +23,17 @@ type taking struct {
 	starts  []byte
 	offsets []byte
 	counts  []byte
+	full    bool  // what comes next would make the answer larger than a frame
 	busy    int64 // ms: when the first batch of an orderly pop that bars this one comes free
 	cold    bool
 	moved   bool // past messages that the filter refuses
 	err     error
 	list    [maxPopMsgNums]int64
 }
+
+// popBytes is the most bytes of messages in one answer: with its header, and what messages of a retry topic grow by, it has to fit a
+// frame. What could not be sent would be under way all the same, and come again, and be lost in the end.
+const popBytes = protocol.MaxFrame - 256<<10
 
 // take takes messages of the queues that the request means, and of the retry topic: now and then first, so that a busy
 // topic does not keep them waiting for ever, else last.
@@ -78,7 +84,7 @@ func (t *taking) queue(topic string, queueId int32, isRetry bool) {
 		t.rest += b.store.MaxOffset(topic, queueId) - offset
 		return
 	}
-	if t.count >= t.max {
+	if t.count >= t.max || t.full {
 		t.rest += b.store.MaxOffset(topic, queueId) - offset
 		return
 	}
@@ -91,6 +97,12 @@ func (t *taking) queue(topic string, queueId int32, isRetry bool) {
 		got = t.get(q, offset)
 	}
 	t.cold = t.cold || got.Cold || got.BehindBytes > b.path.cold.behind
+	if t.count > 0 && len(t.body)+len(got.Body) > popBytes { // the next pop begins with these
+		t.full = true
+		store.RecycleBody(got.Body)
+		t.rest += got.MaxOffset - offset
+		return
+	}
 	if got.Count > 0 {
 		if !t.found(q, offset, &got, isRetry) {
 			return
@@ -124,7 +136,7 @@ func (t *taking) found(q *pop.Queue, offset int64, got *store.GetResult, isRetry
 	list := t.list[:0]
 	for rest := got.Body; len(rest) > 0 && len(list) < len(t.list); {
 		r := message.Record(rest)
-		list = append(list, r.QueueOffset())
+		list = append(list, got.QueueOffset(len(list), r))
 		rest = rest[r.Size():]
 	}
 	if req.Order {
@@ -142,7 +154,7 @@ func (t *taking) found(q *pop.Queue, offset int64, got *store.GetResult, isRetry
 	t.offsets = pop.AppendMsgOffsets(t.offsets, q.Topic, q.QueueId, list)
 	t.count += got.Count
 	if isRetry && !b.config().PopResponseReturnActualRetryTopic {
-		t.addRetried(q, offset, got.Body)
+		t.addRetried(q, offset, got.Body, list)
 	} else if t.body == nil {
 		t.body = got.Body
 	} else {
@@ -151,17 +163,25 @@ func (t *taking) found(q *pop.Queue, offset int64, got *store.GetResult, isRetry
 	return true
 }
 
-// addRetried adds messages of the retry topic, under the topic that they were sent to and with their receipt handles.
-func (t *taking) addRetried(q *pop.Queue, offset int64, body []byte) {
+// addRetried adds messages of the retry topic, which stand at the offsets of list, under the topic that they were sent to and with
+// their receipt handles. One whose text has no room for that stays under the retry topic's name: then its client makes the
+// handle, as for all others.
+func (t *taking) addRetried(q *pop.Queue, offset int64, body []byte, list []int64) {
 	h := pop.Handle{StartOffset: offset, PopTime: t.popTime, InvisibleTime: t.p.req.InvisibleTime, ReviveQid: t.reviveQid}
 	name := t.p.b.config().BrokerName
-	for len(body) > 0 {
+	for n := 0; len(body) > 0; n++ {
 		r := message.Record(body)
 		body = body[r.Size():]
 		m := r.Message()
+		m.QueueOffset = list[n]
 		if _, ok := message.Property(m.Properties, message.PropertyPopCk); !ok {
 			handle := pop.AppendHandle(nil, h, q.Topic, name, q.QueueId, m.QueueOffset)
-			m.Properties = string(message.AppendProperty([]byte(m.Properties), message.PropertyPopCk, string(handle)))
+			text := message.AppendProperty([]byte(m.Properties), message.PropertyPopCk, string(handle))
+			if len(text) > message.MaxPropertiesLength {
+				t.body = message.AppendRecord(t.body, &m)
+				continue
+			}
+			m.Properties = string(text)
 		}
 		m.Topic = t.p.topic.TopicName
 		t.body = message.AppendRecord(t.body, &m)

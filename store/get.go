@@ -61,9 +61,19 @@ type GetResult struct {
 	MaxOffset       int64
 	Body            []byte // the records, back to back; the caller's, who may give it to RecycleBody
 	Count           int
-	SuggestSlave    bool  // the reader is further behind than accessMessageInMemoryMaxRatio of memory
-	BehindBytes     int64 // from the last entry looked at to the log's end
-	Cold            bool  // that entry's message may be on the disk only
+	Elsewhere       map[int]int64 // queue offsets of records that have another as their own, by their number in Body (QueueOffset)
+	SuggestSlave    bool          // the reader is further behind than accessMessageInMemoryMaxRatio of memory
+	BehindBytes     int64         // from the last entry looked at to the log's end
+	Cold            bool          // that entry's message may be on the disk only
+}
+
+// QueueOffset is the place in the queue of record number n of the body: mostly the record's own, but a light message queue has
+// records of others, and official brokers put what comes behind a gap right at the end.
+func (r *GetResult) QueueOffset(n int, record message.Record) int64 {
+	if at, ok := r.Elsewhere[n]; ok {
+		return at
+	}
+	return record.QueueOffset()
 }
 
 // getScratch is memory that one Get needs for itself.
@@ -270,6 +280,12 @@ func (g *get) take(at int64, record message.Record) {
 	if &r.Body[n] != &record[0] {
 		copy(r.Body[n:], record)
 	}
+	if record.QueueOffset() != at {
+		if r.Elsewhere == nil {
+			r.Elsewhere = make(map[int]int64)
+		}
+		r.Elsewhere[r.Count] = at
+	}
 	r.Count++
 	r.Status = Found
 	g.skipTo, g.last, g.lastSize = 0, at, len(record)
@@ -282,7 +298,9 @@ func (g *get) takeBack(at int64) {
 		return
 	}
 	r.Body = r.Body[:len(r.Body)-g.lastSize]
-	if r.Count--; r.Count == 0 {
+	r.Count--
+	delete(r.Elsewhere, r.Count)
+	if r.Count == 0 {
 		r.Status = NoMatchedMessage
 	}
 }

@@ -44,7 +44,7 @@ func (s *Store) PageCacheBusy() bool {
 		return false
 	}
 	held := s.o.Clock().Sub(since)
-	return held > time.Duration(s.Config().OsPageCacheBusyTimeOutMills)*time.Millisecond && held < maxPageCacheBusy
+	return held.Milliseconds() > s.Config().OsPageCacheBusyTimeOutMills && held < maxPageCacheBusy
 }
 
 // Put appends a run; each Put gets its result. The checks of size are made here (Put.Err is

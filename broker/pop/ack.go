@@ -201,7 +201,7 @@ func (c *Checkpoints) ackLocked(n *checkpoint, bits uint32) {
 // Changed lets a message come again at another time: invisible ms from now. It returns the message's new pop time. ok is
 // false when the message is not under way any more: acknowledged, or come again; nothing changes then.
 func (c *Checkpoints) Changed(a Ack, invisible int64) (popTime int64, ok bool, err error) {
-	q := c.find(a.Key)
+	q := c.Known(a.Key)
 	popTime = c.now()
 	if q == nil {
 		return popTime, false, nil

@@ -165,7 +165,7 @@ func (c *Checkpoints) ChangedOrderly(q *Queue, offset, popTime, visible int64) {
 // SetBack records that a group was set back to an offset of a queue that it pops: else a start after a kill would bring it
 // to where its earlier pops had brought it, past what it was to get again. 0: what was recorded does not count.
 func (c *Checkpoints) SetBack(k Key, offset int64) error {
-	q := c.find(k)
+	q := c.Known(k)
 	if q == nil {
 		return nil
 	}

@@ -85,7 +85,7 @@ func TestOrderFile(t *testing.T) {
 		if err := b.DecodeOrders([]byte(official)); err != nil {
 			t.Fatal(err)
 		}
-		o := b.find(Key{"PT", "OG1", 1}).order
+		o := b.Known(Key{"PT", "OG1", 1}).order
 		o.consumed = time.Now().UnixMilli()
 		if o.acked != 3 || o.popTime != 1795977922393 || o.invisible != 4000 || o.counts[1] != 1 || len(o.offsets) != 2 || o.offsets[1] != 1 {
 			t.Errorf("read: %+v", o)
@@ -112,7 +112,7 @@ func TestOrderFile(t *testing.T) {
 		if err := c.DecodeOrders(text); err != nil {
 			t.Fatal(err)
 		}
-		if o := c.find(queueT).order; o.attemptId != "id" || o.offsets[1] != 12 || o.visible[12] != 77 {
+		if o := c.Known(queueT).order; o.attemptId != "id" || o.offsets[1] != 12 || o.visible[12] != 77 {
 			t.Errorf("read again: %+v", o)
 		}
 		pass(25 * time.Hour)
@@ -124,7 +124,7 @@ func TestOrderFile(t *testing.T) {
 				t.Errorf("%s: %v", bad, err)
 			}
 		}
-		if c.find(Key{"T", "B", 0}) != nil {
+		if c.Known(Key{"T", "B", 0}) != nil {
 			t.Error("an empty batch was taken")
 		}
 	})

@@ -39,10 +39,10 @@ func (c *Checkpoints) replay() {
 		if got.Status == store.Mending && c.o.Store.MendNow() == nil {
 			got = c.o.Store.Get(LogTopic, 0, at, readAtOnce, nil)
 		}
-		for rest := got.Body; len(rest) > 0; records++ {
+		for rest, n := got.Body, 0; len(rest) > 0; n, records = n+1, records+1 {
 			r := message.Record(rest[:message.Record(rest).Size()])
 			rest = rest[len(r):]
-			offset := r.QueueOffset()
+			offset := got.QueueOffset(n, r)
 			err := readRecord(r.Body(), func(i *image) {
 				if i.next > 0 {
 					note(i.Key, i.next)
@@ -86,7 +86,7 @@ func (c *Checkpoints) replayCheckpoint(i *image, record int64) {
 }
 
 func (c *Checkpoints) replayAck(a *ack) {
-	q := c.find(a.Key)
+	q := c.Known(a.Key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n := c.mu.open[spot{q, a.start, a.popTime}]; n != nil {

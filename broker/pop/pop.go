@@ -152,7 +152,7 @@ func (c *Checkpoints) Close() {
 
 // Queue returns one queue of a group, made at need; its key is copied.
 func (c *Checkpoints) Queue(k Key) *Queue {
-	if q := c.find(k); q != nil {
+	if q := c.Known(k); q != nil {
 		return q
 	}
 	c.queues.Lock()
@@ -165,8 +165,8 @@ func (c *Checkpoints) Queue(k Key) *Queue {
 	return q
 }
 
-// find returns a queue that somebody has popped, else nil.
-func (c *Checkpoints) find(k Key) *Queue {
+// Known returns a queue that the group has popped, else nil: what a request names is not kept for its sake.
+func (c *Checkpoints) Known(k Key) *Queue {
 	c.queues.RLock()
 	defer c.queues.RUnlock()
 	return c.queues.m[k]
