@@ -291,3 +291,26 @@ func TestTimerRestart(t *testing.T) {
 		t.Errorf("%q %q, %d", ms[0].Body, ms[1].Body, b.store.MaxOffset("T", 0))
 	}
 }
+
+// TestTimerSwitchedOffAndOn: what waits when the timer is switched off is kept and shown to nobody, also after its time, and comes when
+// it is on again.
+func TestTimerSwitchedOffAndOn(t *testing.T) {
+	b := startPathBroker(t, nil)
+	a := b.send("T", 1, "UNIQ_KEY=k|TIMER_DELAY_MS=1500", "waits")
+	due := time.Now().Add(1500 * time.Millisecond)
+	if _, ok := a.Field("recallHandle"); !ok {
+		t.Fatal("it does not wait")
+	}
+	b.close()
+	b = startPathBrokerOn(t, b.fs, func(c *Config) { c.TimerWheelEnable = false })
+	remotingtest.Eventually(t, "its time has come", func() bool { return time.Now().After(due) })
+	b.send("T", 1, "TIMER_DELAY_MS=1500", "at once")
+	if ms := b.stored("T", 1, 0, 1); string(ms[0].Body) != "at once" || b.store.MaxOffset("T", 1) != 1 {
+		t.Errorf("stored %q, %d", ms[0].Body, b.store.MaxOffset("T", 1))
+	}
+	b.close()
+	b = startPathBrokerOn(t, b.fs, nil)
+	if ms := b.stored("T", 1, 1, 2); string(ms[0].Body) != "waits" {
+		t.Errorf("delivered %q", ms[0].Body)
+	}
+}

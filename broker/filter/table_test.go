@@ -228,6 +228,30 @@ func TestBits(t *testing.T) {
 	}
 }
 
+// A subscription is compiled when it is new or changed, and not with each heartbeat; the expression is too long to be remembered
+// beside its consumer.
+func TestCompiledOnce(t *testing.T) {
+	table := openTable(t, filepath.Join(t.TempDir(), "consumerFilter.json"), &clock{ms: 1000}, 32)
+	long := "a = '" + strings.Repeat("x", compiledLength) + "'"
+	compiled := func(expression string, version int64) any {
+		table.Register("g", subscription("t", expression, version))
+		return table.Find("t", "g").compiled
+	}
+	first := compiled(long, 1)
+	for what, version := range map[string]int64{"the same": 1, "an older": 0, "a newer": 2} {
+		if compiled(long, version) != first {
+			t.Errorf("%s version is compiled again", what)
+		}
+	}
+	table.Unregister("g")
+	if compiled(long, 2) != first {
+		t.Error("who is back is compiled again")
+	}
+	if compiled(long+" OR b = 1", 3) == first {
+		t.Error("another expression is not compiled")
+	}
+}
+
 func TestRetry(t *testing.T) {
 	table := openTable(t, filepath.Join(t.TempDir(), "consumerFilter.json"), &clock{ms: 1000}, 32)
 	table.Register("g", subscription("t", "a = 1", 1))

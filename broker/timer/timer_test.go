@@ -226,6 +226,37 @@ func TestRecallNotDispatched(t *testing.T) {
 	})
 }
 
+// TestRecallAfterClockBack: the same when the clock was set back since others were delivered, so that their time is still to come.
+func TestRecallAfterClockBack(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		var back atomic.Int64
+		r.clock = func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }
+		r.wait(r.clock().Add(time.Second), "first")
+		r.start()
+		defer r.close()
+		pass(time.Second)
+		r.check("first")
+		back.Store(int64(time.Hour))
+		due := r.clock().Add(2 * time.Second)
+		r.wait(due, "recalled")
+		r.wait(due, "other")
+		r.timer.Arrived()
+		pass(time.Second)
+		lag := func(bytes int64) {
+			r.Lock()
+			defer r.Unlock()
+			r.Lag = bytes
+		}
+		lag(100)
+		pass(time.Second + 50*time.Millisecond)
+		r.check("first")
+		r.recall(due, "recalled")
+		lag(0)
+		pass(time.Second)
+		r.check("first other")
+	})
+}
+
 // TestRecallBesideFailure: a recall that has been looked at holds for what could not be stored then.
 func TestRecallBesideFailure(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
@@ -247,7 +278,7 @@ func TestRecallBesideFailure(t *testing.T) {
 	})
 }
 
-// TestStorm: 100,000 due at once go in runs.
+// TestStorm: 100,000 due at once go in runs, between which sends are stored.
 func TestStorm(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
 		due := time.Now().Add(time.Second)

@@ -3,6 +3,7 @@
 package configured
 
 import (
+	"maps"
 	"strconv"
 	"testing"
 	"time"
@@ -69,6 +70,53 @@ func TestEndOfAnother(t *testing.T) {
 	}
 }
 
+// The three records of a transaction: the half message, what the commit makes of it, and the op that says that the half message has
+// ended. Each server could go on with the other's.
+func TestTransactionRecords(t *testing.T) {
+	t.Parallel()
+	const group = "RecordsGroup"
+	s := connect(t)
+	topic := s.topic("Records")
+	sent := map[string]string{"TRAN_MSG": "true", "PGROUP": group, "UNIQ_KEY": "0123456789ABCDEF0123456789ABCDEF", "WAIT": "true", "KEYS": "k", "TAGS": "TagA", "own": "一"}
+	var pairs []string
+	for name, value := range sent {
+		pairs = append(pairs, name, value)
+	}
+	half := wire.Half(topic, 0, group, "three records").Set("i", wire.Properties(pairs...)).Set("f", "5") // compressed, the bit says
+	a := s.Done(half)
+	end := wire.EndSent(group, a, wire.Commit)
+	s.Done(end)
+	final := s.stored(topic, 1)[0]
+	stands, err := wire.Messages(s.Done(wire.Request(33, "offset", end.Ext["commitLogOffset"])).Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := s.opBehind(final, end.Ext["tranStateTableOffset"])
+	sent["REAL_TOPIC"], sent["REAL_QID"], sent["CLUSTER"] = topic, "0", "DefaultCluster"
+	for _, c := range []struct {
+		what       string
+		m          *wire.Message
+		body       string
+		sysFlag    int
+		flag       int
+		prepared   int64
+		properties map[string]string
+	}{
+		{"half message", stands[0], "three records", 1, 5, 0, sent},
+		{"message", final, "three records", 1 | 8, 5, stands[0].PhyOffset, sent},
+		{"op", op, end.Ext["tranStateTableOffset"], 0, 0, 0, map[string]string{"TAGS": "d", "WAIT": "true"}},
+	} {
+		m := c.m
+		if string(m.Body) != c.body || int(m.SysFlag) != c.sysFlag || int(m.Flag) != c.flag || m.PreparedTransactionOffset != c.prepared ||
+			m.QueueId != 0 || m.ReconsumeTimes != 0 || !maps.Equal(m.Properties, c.properties) {
+			t.Errorf("%s: %+v, want %+v", c.what, m, c)
+		}
+	}
+	if stands[0].Topic != wire.HalfTopic || stands[0].BornTimestamp != final.BornTimestamp {
+		t.Errorf("half message %+v, message %+v", stands[0], final)
+	}
+}
+
 // A producer dies with a transaction that has not ended. The rounds that find nobody count as checks; when it is back, with the same
 // client id or another, it is asked, and ends it.
 func TestProducerReturns(t *testing.T) {
@@ -118,21 +166,47 @@ func (s *session) checked(body string) (checks []*wire.Frame, ms []*wire.Message
 // copies counts the half messages with a body, as the rounds have stored it again and again.
 func copies(s *session, body string) (n int) {
 	s.t.Helper()
-	for offset, end := int64(0), s.max(wire.HalfTopic, 0); offset < end; {
-		a := s.Ask(pull("ConfiguredReader", wire.HalfTopic, offset))
+	s.each(wire.HalfTopic, func(m *wire.Message) {
+		if string(m.Body) == body {
+			n++
+		}
+	})
+	return n
+}
+
+// opBehind goes through the log from a message on to the op of a half message: its topic is for nobody to pull.
+func (s *session) opBehind(m *wire.Message, body string) *wire.Message {
+	s.t.Helper()
+	until(s.t, "the op behind the message", func() bool {
+		a := s.Ask(wire.Request(33, "offset", strconv.FormatInt(m.PhyOffset+int64(m.Size), 10)))
+		if a.Code != 0 { // not yet
+			return false
+		}
+		ms, err := wire.Messages(a.Body)
+		if err != nil || len(ms) != 1 {
+			s.t.Fatalf("behind %+v: %d records, %v", m, len(ms), err)
+		}
+		m = ms[0]
+		return m.Topic == "RMQ_SYS_TRANS_OP_HALF_TOPIC" && string(m.Body) == body
+	})
+	return m
+}
+
+// each shows what queue 0 of a topic has now.
+func (s *session) each(topic string, see func(*wire.Message)) {
+	s.t.Helper()
+	for offset, end := int64(0), s.max(topic, 0); offset < end; {
+		a := s.Ask(pull("ConfiguredReader", topic, offset))
 		if a.Code != 0 {
-			return n
+			return
 		}
 		ms, err := wire.Messages(a.Body)
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		for _, m := range ms {
-			if string(m.Body) == body {
-				n++
-			}
+			see(m)
 		}
 		offset += int64(len(ms))
 	}
-	return n
 }
