@@ -199,11 +199,11 @@ func TestGetOfExtAddress(t *testing.T) {
 	s := openStore(t, vfs.NewMem(nil), smallConfig("/store"), Options{})
 	defer func() { closeStore(t, s) }()
 	p := put(t, s, newMessage("T", 0, 0))[0]
-	if err := s.queues.Append("T", 0, 1, Entry{PhyOffset: p.PhyOffset, Size: p.Size, TagsCode: -1 << 40}); err != nil {
+	if err := s.queues.Append("T", 0, 1, Entry{PhyOffset: p.PhyOffset, Size: p.Size, TagsCode: -1 << 63}); err != nil {
 		t.Fatal(err)
 	}
 	end := s.log.MaxOffset()
-	if err := s.queues.Append("Ext", 0, 0, Entry{PhyOffset: p.PhyOffset, Size: p.Size, TagsCode: -1 << 40}); err != nil {
+	if err := s.queues.Append("Ext", 0, 0, Entry{PhyOffset: p.PhyOffset, Size: p.Size, TagsCode: -1 << 63}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Get("Ext", 0, 0, 32, byTag{12345, ""}); got.Status != Found || got.Count != 1 || got.BehindBytes != end {

@@ -9,7 +9,7 @@
 //	| offset, int64  | size     | int64            |   zeros follow the last entry
 //	+----------------+----------+------------------+
 //
-// tagsCode is the hash of the tag; in SCHEDULE_TOPIC_XXXX the time of delivery (ms); at or below -2147483649 the address of a
+// tagsCode is the hash of the tag; in SCHEDULE_TOPIC_XXXX the time of delivery (ms); at or below -2^62 the address of a
 // unit in consumequeue_ext (unit.go), which has it. A blank entry (0, 0x7FFFFFFF, 0) fills a file before the first offset of a queue that
 // did not begin at 0.
 //
@@ -39,8 +39,9 @@ type Entry struct {
 // blank fills the file before a queue's first entry.
 var blank = Entry{Size: math.MaxInt32}
 
-// maxExtAddress is the largest tagsCode that is an address in consumequeue_ext (ConsumeQueueExt#MAX_ADDR).
-const maxExtAddress = math.MinInt32 - 1
+// maxExtAddress is the largest tagsCode that is an address in consumequeue_ext. Officially all numbers below an int are (ConsumeQueueExt#MAX_ADDR);
+// here the lower half of the longs: the entry of a recall has minus a time (message.TimerCode), and no queue has 2^62 bytes of units.
+const maxExtAddress = math.MinInt64 / 2
 
 // Decode reads the entry at the start of b, which must have EntrySize bytes.
 func Decode(b []byte) Entry {

@@ -78,7 +78,7 @@ func TestEntryBytes(t *testing.T) {
 	if got := hex.EncodeToString(blank.append(nil)); got != "0000000000000000"+"7fffffff"+"0000000000000000" {
 		t.Errorf("blank %s", got)
 	}
-	for code, ext := range map[int64]bool{-2147483649: true, -2147483648: false, math.MinInt64: true, 5: false} {
+	for code, ext := range map[int64]bool{-1 << 62: true, -1<<62 + 1: false, -1796020240441: false, -2147483648: false, math.MinInt64: true, math.MinInt64 + 1<<40: true, 5: false} {
 		if (Entry{TagsCode: code}).IsExtAddress() != ext {
 			t.Errorf("tagsCode %d", code)
 		}

@@ -22,7 +22,7 @@ const (
 	maxUnit  = math.MaxInt16
 	unitFree = 4 // bytes at the end of a file that no unit enters (ConsumeQueueExt#END_BLANK_DATA_LENGTH)
 
-	// maxUnitOffset is the largest offset that is an address (ConsumeQueueExt#MAX_REAL_OFFSET).
+	// maxUnitOffset is the largest offset that is an address (ConsumeQueueExt#MAX_REAL_OFFSET is twice that).
 	maxUnitOffset = maxExtAddress - math.MinInt64
 )
 

@@ -373,6 +373,51 @@ func TestExtendedEntries(t *testing.T) {
 	}
 }
 
+// The entry of a timer message has its time, that of a recall minus its time: that is no address in consumequeue_ext, whether there are units or not.
+func TestTimerEntries(t *testing.T) {
+	for _, extended := range []bool{false, true} {
+		mem := vfs.NewMem(nil)
+		cfg := smallConfig()
+		s := ownStore(t, mem)
+		for n := range 4 {
+			if n == 2 { // what comes from here on has units, where they are asked for
+				closeStore(t, s)
+				cfg.EnableConsumeQueueExt = extended
+				var err error
+				if s, err = store.Open(cfg, store.Options{FS: mem}); err != nil {
+					t.Fatal(err)
+				}
+				s.Start()
+			}
+			m := newMessage(message.TopicTimer, 0, n)
+			m.Properties += "\x02TIMER_OUT_MS\x011796020240441"
+			if n%2 == 1 {
+				m.Properties += "\x02TIMER_DEL_UNIQKEY\x01T+uniq"
+			}
+			p := store.Put{Message: m}
+			if s.Put([]*store.Put{&p}); p.Err != nil {
+				t.Fatal(p.Err)
+			}
+		}
+		closeStore(t, s)
+		wantClean(t, verifyStore(t, mem))
+		var codes []int64
+		var units []int64
+		if err := open(t, mem).QueueEntries(Query{Topic: message.TopicTimer, Limit: 10}, func(e *QueueEntry) error {
+			if codes = append(codes, e.TagsCode); e.Unit != nil {
+				codes[len(codes)-1] = e.Unit.TagsCode
+				units = append(units, e.Unit.Offset)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(codes, []int64{1796020240441, -1796020240441, 1796020240441, -1796020240441}) || extended != slices.Equal(units, []int64{0, 20}) {
+			t.Errorf("extended %v: times %v, units at %v", extended, codes, units)
+		}
+	}
+}
+
 func TestDelayLevels(t *testing.T) {
 	cfg := smallConfig()
 	cfg.MessageDelayLevel = "7s 8s 9s"
