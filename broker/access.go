@@ -2,6 +2,8 @@ package broker
 
 import (
 	"fmt"
+	"hash/fnv"
+	"net/netip"
 	"strings"
 
 	"rocketd/broker/clients"
@@ -129,13 +131,22 @@ func (b *Broker) may(c *remoting.Call, topic string, need acl.Permission) error 
 	return err
 }
 
-// denied tells the log of a refusal, once a minute for a peer and code.
+// deniedKinds is how many kinds of refusals of one address are told apart: a peer that makes up keys can't fill the log.
+const deniedKinds = 64
+
+// denied tells the log of a refusal, once a minute for each code, account and reason of an address: several programs of one machine may have
+// faults of their own.
 func (b *Broker) denied(c *remoting.Call, err error) {
-	from, code := c.Conn().RemoteAddr(), protocol.RequestCode(c.Command().Code)
-	if !b.notices.due("acl "+from.Addr().String()+" "+code.String(), b.clock()) {
+	key, _ := c.Command().Field("AccessKey")
+	b.tellDenied(c.Conn().RemoteAddr(), protocol.RequestCode(c.Command().Code), key, err)
+}
+
+func (b *Broker) tellDenied(from netip.AddrPort, code protocol.RequestCode, key string, err error) {
+	kind := fnv.New32a()
+	fmt.Fprint(kind, code, key, err)
+	if !b.notices.due(fmt.Sprint("acl ", from.Addr(), kind.Sum32()%deniedKinds), b.clock()) {
 		return
 	}
-	key, _ := c.Command().Field("AccessKey")
 	b.log.Warn("request refused by access control", "code", code.String(), "accessKey", key, "client", from, "error", err)
 }
 

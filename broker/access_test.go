@@ -1,10 +1,16 @@
 package broker
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"rocketd/protocol"
 	"rocketd/protocol/header"
@@ -76,4 +82,33 @@ func TestAccess(t *testing.T) {
 	check(t, "white list of another file", admin(protocol.UpdateGlobalWhiteAddrsConfig,
 		&header.UpdateGlobalWhiteAddrsConfigRequest{GlobalWhiteAddrs: "*", AclFileFullPath: "/etc/passwd"}), protocol.UpdateGlobalWhiteAddrsConfigFailed,
 		"The globalWhiteAddresses[*] has been updated failed.")
+}
+
+// TestRefusalsAreTold: the log has a line for each account, code and reason of an address, once a minute.
+func TestRefusalsAreTold(t *testing.T) {
+	var log bytes.Buffer
+	b := &Broker{log: slog.New(slog.NewTextHandler(&log, nil)), clock: func() time.Time { return time.Unix(1, 0) }}
+	for range 2 {
+		for _, r := range []struct {
+			code protocol.RequestCode
+			key  string
+			err  string
+		}{
+			{protocol.SendMessageV2, "", "No accessKey is configured"},
+			{protocol.SendMessageV2, "theUser", "Check signature failed"},
+			{protocol.SendMessageV2, "theUser", "No default permission for TopicA"},
+			{protocol.HeartBeat, "theUser", "Check signature failed"},
+		} {
+			b.tellDenied(netip.MustParseAddrPort("10.0.0.1:5000"), r.code, r.key, errors.New(r.err))
+		}
+	}
+	if n := strings.Count(log.String(), "request refused by access control"); n != 4 {
+		t.Errorf("%d lines:\n%s", n, &log)
+	}
+	for n := range 10_000 {
+		b.tellDenied(netip.MustParseAddrPort("10.0.0.2:5000"), protocol.HeartBeat, fmt.Sprint("made up ", n), errors.New("No acl config"))
+	}
+	if n := strings.Count(log.String(), "10.0.0.2:5000"); n > deniedKinds {
+		t.Errorf("%d lines about the keys that one peer made up", n)
+	}
 }
