@@ -84,6 +84,7 @@ func (b *Broker) updateBrokerConfig(c *remoting.Call, _ *header.Empty) (*protoco
 	if err != nil {
 		return nil, protocol.Errorf(protocol.SystemError, "string2Properties error")
 	}
+	props.ForgetLines()
 	b.settings.mu.Lock()
 	defer b.settings.mu.Unlock()
 	black := append(slices.Clone(alwaysBlack), strings.Split(b.config().ConfigBlackList, ";")...)

@@ -73,9 +73,9 @@ func TestUpdateRefusals(t *testing.T) {
 	const text = "# mine\nvendorKey=7\n"
 	c := startConfBroker(t, text)
 	for _, tt := range []struct{ value, remark string }{
-		{"brokerPermission=six", "brokerPermission=six is not an integer of 32 bits"},
+		{"brokerPermission=six", "the configuration is left as it was: brokerPermission=six is not a whole number"},
 		{"brokerPermission=8", "brokerPermission=8: must be from 0 to 7"},
-		{"brokerPermission=99999999999", "brokerPermission=99999999999 is not an integer of 32 bits"},
+		{"brokerPermission=99999999999", "brokerPermission=99999999999 is not a number from -2147483648 to 2147483647"},
 		{"fileReservedTime=-1", "fileReservedTime=-1: must be 0 or more"},
 		{"maxMessageSize=0", "maxMessageSize=0: must be from 1 to 2147418111"},
 		{"flushIntervalCommitLog=0", "flushIntervalCommitLog=0: must be 1 or more"},

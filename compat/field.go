@@ -116,6 +116,17 @@ func OddBooleans(p *Properties, dst any) []KeyValue {
 	return odd
 }
 
+// wholeNumber says what the text of a number should have been.
+func wholeNumber(text string, bits int, err error) error {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return fmt.Errorf("a number from %d to %d", int64(-1)<<(bits-1), int64(1)<<(bits-1)-1)
+	case strings.Trim(text[:min(1, len(text))], "0123456789") == "" && text != "" && CommentHint(text) == "":
+		return errors.New("a whole number; it can have no unit, fraction or exponent")
+	}
+	return errors.New("a whole number")
+}
+
 // setProperty sets one field; the error is what its text should have been.
 func setProperty(v reflect.Value, text string) error {
 	plain := strings.TrimSpace(text) // Java keeps blanks behind a value, and then fails over them
@@ -133,7 +144,7 @@ func setProperty(v reflect.Value, text string) error {
 	default:
 		n, err := strconv.ParseInt(plain, 10, v.Type().Bits())
 		if err != nil {
-			return fmt.Errorf("an integer of %d bits", v.Type().Bits())
+			return wholeNumber(plain, v.Type().Bits(), err)
 		}
 		v.SetInt(n)
 	}

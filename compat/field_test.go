@@ -54,7 +54,7 @@ func TestBindPropertiesRefuses(t *testing.T) {
 	if err == nil || c.BrokerId != 7 || c.MaxSize != 5 || c.TraceOn || c.ListenPort != 1 {
 		t.Fatalf("bound %+v, %v", c, err)
 	}
-	for _, want := range []string{"maxSize=2147483648 is not an integer of 32 bits", "ratio=much is not a number", "listenPort= is not an integer"} {
+	for _, want := range []string{"maxSize=2147483648 is not a number from -2147483648 to 2147483647", "ratio=much is not a number", "listenPort= is not a whole number"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error %q lacks %q", err, want)
 		}
@@ -89,7 +89,7 @@ func TestCommentBehindAValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c config
-	if _, err := BindProperties(p, &c); err == nil || !strings.HasSuffix(err.Error(), "maxSize=48 # bytes is not an integer of 32 bits (a comment must have a line of its own: here it is part of the value)") {
+	if _, err := BindProperties(p, &c); err == nil || !strings.HasSuffix(err.Error(), "maxSize=48 # bytes is not a whole number (a comment must have a line of its own: here it is part of the value)") {
 		t.Error(err)
 	}
 	if got := p.Twice(); !reflect.DeepEqual(got, []string{"ratio"}) || c.Ratio != 2 {

@@ -60,6 +60,9 @@ func ParseProperties(b []byte) (*Properties, error) {
 // Line returns the number of the line that a key's value was read from, 0 when it was not read from a text.
 func (p *Properties) Line(key string) int { return p.lines[key] }
 
+// ForgetLines is for a text that its author has not seen as lines, as that of a request: errors do not name them then.
+func (p *Properties) ForgetLines() { p.lines = nil }
+
 // Twice returns the keys that a text had more than once with different values: the last counts.
 func (p *Properties) Twice() []string { return slices.Clone(p.twice) }
 

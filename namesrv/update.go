@@ -29,6 +29,7 @@ func (s *Server) updateConfig(c *remoting.Call, _ *header.Empty) (*protocol.Comm
 		s.log.Warn("configuration update refused", "error", err, "peer", c.Conn().RemoteAddr())
 		return nil, protocol.Errorf(protocol.SystemError, "string2Properties error")
 	}
+	p.ForgetLines()
 	for _, key := range p.Keys() {
 		if s.blackList[key] || remoting.IsTLSKey(key) { // compat: these are no keys of the official name server
 			return nil, protocol.Errorf(protocol.NoPermission, "Can not update config in black list.")

@@ -80,7 +80,7 @@ func TestUpdates(t *testing.T) {
 		return a.Code, a.Remark
 	}
 	for _, bad := range []struct{ body, remark string }{
-		{"orderMessageEnable=true\nserverWorkerThreads=x\n", "line 2: serverWorkerThreads=x is not an integer"},
+		{"orderMessageEnable=true\nserverWorkerThreads=x\n", "configuration is left as it was: serverWorkerThreads=x is not a whole number"},
 		{"orderMessageEnable=true\nserverWorkerThreads=-1\n", "serverWorkerThreads=-1: must be 0 or more"},
 		{"orderMessageEnable=true\nlistenPort=65536\n", "listenPort=65536: must be a port"},
 		{"orderMessageEnable=true\nclusterTest=true\n", "clusterTest=true"},

@@ -88,7 +88,7 @@ const otherFiles = 4096
 
 // withinDescriptors lowers a bound of connections to what the process may open: past that, files could not be opened either,
 // and writing would end.
-func withinDescriptors(connections int, log *slog.Logger) int {
+func withinDescriptors(connections, port int, log *slog.Logger) int {
 	var files unix.Rlimit
 	if connections <= 0 || unix.Getrlimit(unix.RLIMIT_NOFILE, &files) != nil {
 		return connections
@@ -97,6 +97,6 @@ func withinDescriptors(connections int, log *slog.Logger) int {
 	if uint64(connections) <= room {
 		return connections
 	}
-	log.Info("maxConnections lowered: the process may not open more files (ulimit -n)", "maxConnections", connections, "now", room, "files", files.Cur)
+	log.Info("maxConnections lowered: the process may not open more files (ulimit -n)", "port", port, "maxConnections", connections, "now", room, "files", files.Cur)
 	return int(room)
 }

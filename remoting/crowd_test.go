@@ -179,11 +179,11 @@ func TestWithinDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	if n := withinDescriptors(math.MaxInt, log); uint64(n) != files.Cur-min(files.Cur/4, 4096) {
+	if n := withinDescriptors(math.MaxInt, 9876, log); uint64(n) != files.Cur-min(files.Cur/4, 4096) {
 		t.Errorf("%d of %d", n, files.Cur)
 	}
 	for _, n := range []int{0, 1, 10} {
-		if got := withinDescriptors(n, log); got != n {
+		if got := withinDescriptors(n, 9876, log); got != n {
 			t.Errorf("%d became %d", n, got)
 		}
 	}

@@ -50,7 +50,7 @@ func (s *Server) Start() error {
 	if err != nil {
 		return err
 	}
-	s.end.limits.connections = withinDescriptors(s.cfg.MaxConnections, s.log)
+	s.end.limits.connections = withinDescriptors(s.cfg.MaxConnections, s.cfg.ListenPort, s.log)
 	ln.room = s.end.room
 	ln.refused = s.refuse
 	loop, err := netpoll.NewEventLoop(onRequest, netpoll.WithOnPrepare(s.onPrepare))

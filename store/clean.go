@@ -82,7 +82,7 @@ func (s *Store) checkDisk() (diskUse, error) {
 	switch {
 	case 100*u.most() > float64(cfg.DiskSpaceWarningLevelRatio):
 		full = true
-		reason := fmt.Sprintf("%.1f percent of the disk are used, %d are the limit", 100*u.most(), cfg.DiskSpaceWarningLevelRatio)
+		reason := fmt.Sprintf("%.1f percent of the disk are used, diskSpaceWarningLevelRatio is %d", 100*u.most(), cfg.DiskSpaceWarningLevelRatio)
 		s.clean.diskFullReason.Store(&reason)
 	case u.short(cfg):
 		full = true

@@ -231,7 +231,7 @@ func TestDiskFullRefusesAndRecovers(t *testing.T) {
 	if _, err := s.checkDisk(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Writable(); !errors.Is(err, ErrDiskFull) || !strings.Contains(err.Error(), "94 are the limit") {
+	if err := s.Writable(); !errors.Is(err, ErrDiskFull) || !strings.Contains(err.Error(), "diskSpaceWarningLevelRatio is 94") {
 		t.Error(err)
 	}
 	set(s, func(f *Config) { f.DiskSpaceWarningLevelRatio = 95 })

@@ -67,7 +67,7 @@ func readAccount(path string) (accessKey, secret string, err error) {
 		}
 	}
 	if err := checkKeys(accessKey, secret); err != nil {
-		return "", "", &FileError{Place{Path: path}, err.Error()}
+		return "", "", &FileError{Place{Path: path}, err.Error() + whichKey(accessKey, secret)}
 	}
 	return accessKey, secret, nil
 }

@@ -242,7 +242,7 @@ func (f *file) readAccount(n *yaml.Node) (*Account, error) {
 		return nil, err
 	}
 	if err := checkKeys(a.AccessKey, secret); err != nil {
-		return nil, f.bad(n, "%v", err)
+		return nil, f.bad(n, "%v%s", err, whichKey(a.AccessKey, secret))
 	}
 	a.key = newSigningKey(secret)
 	for _, g := range groups {
@@ -316,6 +316,19 @@ func checkKeys(accessKey, secret string) error {
 	}
 	//lint:ignore ST1005 the official text
 	return fmt.Errorf("The accessKey=%s and secretKey=%s cannot be null and length should longer than 6", accessKey, shown)
+}
+
+// whichKey tells the author of a file which of the keys checkKeys means, which the official text leaves open.
+func whichKey(accessKey, secret string) string {
+	for _, k := range []struct{ name, value string }{{keyAccessKey, accessKey}, {keySecretKey, secret}} {
+		switch n := javaLength(k.value); {
+		case n == 0:
+			return fmt.Sprintf(" (there is no %s)", k.name)
+		case n < minKeyLength:
+			return fmt.Sprintf(" (the %s has %d characters; give it %d or more)", k.name, n, minKeyLength)
+		}
+	}
+	return ""
 }
 
 // javaLength is String#length.

@@ -27,8 +27,8 @@ func TestFileErrors(t *testing.T) {
 		account + "  whiteRemoteAddress: 10.0.0\n":                   "f:4:23: Netaddress examine Exception netaddress is 10.0.0",
 		account + "  whiteRemoteAddress: 10.0.0.x\n":                 "f:4:23: Netaddress examine Exception netaddress is 10.0.0.x",
 		"globalWhiteRemoteAddresses:\n- 10.*.*\n":                    "f:2:3: Netaddress examine scope Exception netaddress is 10.*.*",
-		"accounts:\n- accessKey: short\n  secretKey: topSecret1\n":   "f:2:3: The accessKey=short and secretKey=****** cannot be null and length should longer than 6",
-		"accounts:\n- accessKey: someUser\n":                         "f:2:3: The accessKey=someUser and secretKey=null cannot be null and length should longer than 6",
+		"accounts:\n- accessKey: short\n  secretKey: topSecret1\n":   "f:2:3: The accessKey=short and secretKey=****** cannot be null and length should longer than 6 (the accessKey has 5 characters; give it 7 or more)",
+		"accounts:\n- accessKey: someUser\n":                         "f:2:3: The accessKey=someUser and secretKey=null cannot be null and length should longer than 6 (there is no secretKey)",
 		"accounts:\n- accessKey: someUser\n  secretKey: 1234567.5\n": "f:3:14: the value of secretKey is no text but a number, a time or a boolean for YAML: put it in quotes",
 		"dataVersion:\n- counter: x\n":                               "f:2:12: counter wants a number",
 	} {
