@@ -158,6 +158,10 @@ func (t *Table) registerLocked(group string, s *body.SubscriptionData) bool {
 	}
 	t.putLocked(c)
 	t.o.Log.Info("consumer expression", "group", group, "topic", c.Topic, "expression", shorten(c.Expression), "version", c.Version)
+	if rest := compiled.Rest(); rest != "" {
+		t.o.Log.Warn("the expression of a consumer is complete before its end, perhaps by a misspelt word; what follows means nothing, as to the official broker",
+			"group", group, "topic", c.Topic, "expression", shorten(c.Expression), "withoutMeaning", shorten(rest))
+	}
 	return true
 }
 

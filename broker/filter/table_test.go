@@ -82,6 +82,24 @@ func subscription(topic, expression string, version int64) []body.SubscriptionDa
 	return []body.SubscriptionData{{Topic: topic, SubString: expression, ExpressionType: TypeSQL92, SubVersion: version}}
 }
 
+// TestRestIsTold: an expression that a misspelt word ends counts as officially, and the log says so.
+func TestRestIsTold(t *testing.T) {
+	table := openTable(t, filepath.Join(t.TempDir(), "consumerFilter.json"), &clock{ms: 1000}, 32)
+	var log strings.Builder
+	table.o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	table.Register("g", subscription("t", "a = 1 AND b = 2", 1))
+	if strings.Contains(log.String(), "WARN") {
+		t.Error(log.String())
+	}
+	table.Register("g", subscription("t", "a = 1 ADN b = 2", 2))
+	if !strings.Contains(log.String(), `level=WARN`) || !strings.Contains(log.String(), `withoutMeaning="ADN b = 2"`) {
+		t.Error(log.String())
+	}
+	if c := table.Find("t", "g"); c == nil || c.Version != 2 {
+		t.Errorf("%+v", c)
+	}
+}
+
 // The rules of FilterDataMapByTopic#register of 4.9.8, one heartbeat after the other.
 func TestRegister(t *testing.T) {
 	c := &clock{ms: 1000}

@@ -23,6 +23,7 @@ const (
 // Expression is a compiled expression. It never changes, so it may be used by many at once.
 type Expression struct {
 	root  *node
+	rest  string
 	names []string
 	slots map[string]int // by name, when there are many names
 	pool  sync.Pool      // then: *view, with a slot for each name
@@ -42,12 +43,18 @@ func Compile(expression string) (*Expression, error) {
 		return nil, err
 	}
 	e := &Expression{root: root, names: p.names}
+	if p.looked && p.ahead.kind != eof {
+		e.rest = expression[p.ahead.start:]
+	}
 	if len(p.names) > fewNames {
 		e.slots = p.slots
 	}
 	e.pool.New = func() any { return &view{many: make([]slot, len(e.names))} }
 	return e, nil
 }
+
+// Rest is what of the text stands behind the expression and means nothing, as officially: `BETWEN 2 AND 7` of `a BETWEN 2 AND 7`.
+func (e *Expression) Rest() string { return e.rest }
 
 // Match tells whether a message with these properties is taken: the expression is true, neither false nor unknown,
 // and no fault was met. It allocates nothing.

@@ -45,6 +45,21 @@ func TestPositions(t *testing.T) {
 	}
 }
 
+// What stands behind a complete expression means nothing (the official parser does not ask for the end), and can be told.
+func TestRest(t *testing.T) {
+	for text, want := range map[string]string{
+		"a = 1": "", " ( a = 1 )  ": "", "a IS NULL -- why\n": "", "a IS NULL /* why */": "",
+		"a BETWEN 2 AND 7": "BETWEN 2 AND 7", "a = 1 AN b = 2": "AN b = 2", "(a = 1))": ")", "a = 0x10": "x10",
+	} {
+		e, err := Compile(text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		} else if e.Rest() != want {
+			t.Errorf("%q: the rest is %q, want %q", text, e.Rest(), want)
+		}
+	}
+}
+
 func TestBounds(t *testing.T) {
 	compile(t, strings.Repeat("(", MaxDepth-2)+"a = 5"+strings.Repeat(")", MaxDepth-2))
 	for name, expression := range map[string]string{
