@@ -78,7 +78,7 @@ func (h *history) put(s *Store, messages ...*message.Message) {
 	flushed := true
 	if s.SyncFlush() && end > 0 {
 		done := make(chan error, 1)
-		s.WaitFlushed(end, 10*time.Second, func(err error) { done <- err })
+		s.WaitFlushed(end, time.Minute, func(err error) { done <- err })
 		flushed = <-done == nil
 	}
 	h.mu.Lock()

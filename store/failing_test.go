@@ -45,7 +45,7 @@ func TestFailedFsync(t *testing.T) {
 			t.Fatalf("%s: %v", flush, p.Err)
 		}
 		done := make(chan error, 1)
-		s.WaitFlushed(p.End, 10*time.Second, func(err error) { done <- err })
+		s.WaitFlushed(p.End, time.Minute, func(err error) { done <- err })
 		if err := <-done; !errors.Is(err, commitlog.ErrWriteStop) || !errors.Is(err, syscall.EIO) {
 			t.Errorf("%s: the flush that failed: %v", flush, err)
 		}

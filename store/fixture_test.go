@@ -120,7 +120,7 @@ func putAll(t testing.TB, s *Store, n int, nth func(i int) *message.Message) {
 func waitFlushed(t testing.TB, s *Store, end int64) {
 	t.Helper()
 	done := make(chan error, 1)
-	s.WaitFlushed(end, 10*time.Second, func(err error) { done <- err })
+	s.WaitFlushed(end, time.Minute, func(err error) { done <- err })
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func waitFlushed(t testing.TB, s *Store, end int64) {
 // waitFor waits for a condition.
 func waitFor(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	tick := time.NewTicker(200 * time.Microsecond)
 	defer tick.Stop()
 	for n := 0; !condition(); n++ {

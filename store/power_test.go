@@ -73,7 +73,7 @@ func (w *witness) put(s *Store, messages ...*message.Message) {
 		durable := true
 		if p.Err == nil && !w.async {
 			done := make(chan error, 1)
-			s.WaitFlushed(p.End, 10*time.Second, func(err error) { done <- err })
+			s.WaitFlushed(p.End, time.Minute, func(err error) { done <- err })
 			durable = <-done == nil
 		}
 		w.mu.Lock()
@@ -320,7 +320,7 @@ func TestVisibleWhenDurable(t *testing.T) {
 				t.Fatal(p.Err)
 			}
 			answered := make(chan error, 1)
-			s.WaitFlushed(p.End, 10*time.Second, func(err error) { answered <- err })
+			s.WaitFlushed(p.End, time.Minute, func(err error) { answered <- err })
 			waitFor(t, "the disk syncs", func() bool { return len(syncing) > 0 })
 			want := int64(1)
 			if flush == AsyncFlush {

@@ -16,8 +16,8 @@ const (
 	// given out one by one, so there are no gaps unless entries were lost; a wider one means a corrupt record,
 	// whose header no checksum covers.
 	maxGap = 1 << 20
-	// maxQueueOffset is the largest queue offset whose place in bytes can be told. Larger ones come from corrupt records.
-	maxQueueOffset = math.MaxInt64/EntrySize - 1<<31
+	// MaxQueueOffset is the largest queue offset whose place in bytes can be told. Larger ones come from corrupt records.
+	MaxQueueOffset = math.MaxInt64/EntrySize - 1<<31
 )
 
 // ErrGap is the refusal of an entry too far behind the end of its queue.
@@ -131,7 +131,7 @@ func (q *Queue) append(queueOffset int64, e Entry, u *Unit) error {
 // file soon.
 func (q *Queue) placeLocked(queueOffset, max int64) (writeNow bool, err error) {
 	switch {
-	case queueOffset < 0 || queueOffset > maxQueueOffset:
+	case queueOffset < 0 || queueOffset > MaxQueueOffset:
 		return false, fmt.Errorf("%w: queue offset %d", ErrGap, queueOffset)
 	case q.min.Load() == max:
 		// Nothing to read in it: the queue begins here. As ConsumeQueue#fillPreBlank of 4.9.8.

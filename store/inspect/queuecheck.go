@@ -119,7 +119,7 @@ func (v *verify) tagsCode(r message.Record) int64 {
 // with it and only the record, whose header no checksum covers, says otherwise. -1: it says what can't be.
 func (v *verify) renumber(q *queue, n, at int64, r message.Record) (int64, error) {
 	c := &q.check
-	if c.first < 0 && n >= 0 || n == c.next && c.first >= 0 {
+	if c.first < 0 && n >= 0 && n <= consumequeue.MaxQueueOffset || n == c.next && c.first >= 0 {
 		return n, nil
 	}
 	next := max(c.next, 0)
@@ -133,7 +133,7 @@ func (v *verify) renumber(q *queue, n, at int64, r message.Record) (int64, error
 		f.Text = fmt.Sprintf("the record says that it is number %d of its queue, the queue has it at %d: a damaged header", n, next)
 		v.damage.renumbered = append(v.damage.renumbered, renumbered{at, next})
 		n = next
-	case n < 0 || c.first >= 0 && n-c.next > maxGap:
+	case n < 0 || n > consumequeue.MaxQueueOffset || c.first >= 0 && n-c.next > maxGap:
 		f.Text = fmt.Sprintf("the record says that it is number %d of its queue, which has %d before it: a damaged header", n, c.next)
 		v.bad(at, r)
 		n = -1

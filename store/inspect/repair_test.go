@@ -78,6 +78,8 @@ var damages = []struct {
 		damage: func(t *testing.T, mem *vfs.Mem) { patch(t, mem, log0, 1410+20, be64(0)) }},
 	{name: "queue offset far off", kinds: []string{RecordOffset}, file: "commitlog/00000000000000000000", offset: 1410,
 		damage: func(t *testing.T, mem *vfs.Mem) { patch(t, mem, log0, 1410+20, be64(-5)) }},
+	{name: "first queue offset beyond all", kinds: []string{RecordOffset}, file: "commitlog/00000000000000000000",
+		damage: func(t *testing.T, mem *vfs.Mem) { patch(t, mem, log0, 20, be64(1<<62)) }},
 	{name: "queue offset and queue", kinds: []string{RecordOffset}, file: "commitlog/00000000000000000000", offset: 1410, fill: true,
 		damage: func(t *testing.T, mem *vfs.Mem) {
 			patch(t, mem, log0, 1410+20, be64(1<<40))

@@ -182,7 +182,7 @@ func fillStore(t testing.TB, s *store.Store, from, n int) {
 		}
 		run = run[k:]
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for s.DispatchBehind() > 0 {
 		if time.Now().After(deadline) {
 			t.Fatal("dispatch stands still")
