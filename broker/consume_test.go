@@ -202,6 +202,7 @@ func TestQueries(t *testing.T) {
 
 // TestPathSurvivesRestart: what was answered is there after a stop: messages, topics, offsets of the delay levels.
 func TestPathSurvivesRestart(t *testing.T) {
+	t.Parallel()
 	tweak := func(c *Config) { c.MessageDelayLevel = "1s 2h" }
 	b := startPathBroker(t, tweak)
 	b.send("T", 1, "TAGS=A", "x")

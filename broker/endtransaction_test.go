@@ -198,6 +198,7 @@ func TestHalfMessageConfig(t *testing.T) {
 
 // TestDelayedTransaction: the delay counts from the commit on.
 func TestDelayedTransaction(t *testing.T) {
+	t.Parallel()
 	b := startPathBroker(t, func(c *Config) { c.MessageDelayLevel = "1s 5s" })
 	b.send("TopicA", 0, "", "before")
 	h := b.half("TopicA", 0, "DELAY=1|"+tran, "later")
@@ -291,6 +292,7 @@ func checked(tb testing.TB, peer *remotingtest.Peer) (*header.EndTransactionRequ
 // TestCheckedTransaction: the producer dies before it ends the transaction, and the broker before the check; another instance of the
 // group is asked by the broker that follows, and commits.
 func TestCheckedTransaction(t *testing.T) {
+	t.Parallel()
 	for name, left := range map[string]func(*vfs.Mem) *vfs.Mem{ // of the disk
 		"stopped": func(m *vfs.Mem) *vfs.Mem { return m }, "killed": (*vfs.Mem).Kill,
 	} {
@@ -321,6 +323,7 @@ func TestCheckedTransaction(t *testing.T) {
 // TestKillBetweenMessageAndOp: the message of a commit is stored and its op is not: the half message looks open, and the check
 // resolves it.
 func TestKillBetweenMessageAndOp(t *testing.T) {
+	t.Parallel()
 	b := startPathBroker(t, nil)
 	h := b.half("TopicA", 0, tran, "x")
 	e := &ending{req: h, half: b.at(topics.TransHalf, 0)}
@@ -349,6 +352,7 @@ func TestKillBetweenMessageAndOp(t *testing.T) {
 // TestPowerFailsDuringChecks: the power fails while half messages are checked again and again, with nothing flushed but what asks for it.
 // Whatever is left of the disk, no half message that was durable is forgotten.
 func TestPowerFailsDuringChecks(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewSource(1))
 	lazy := func(c *Config) {
 		soon(c)
@@ -380,6 +384,7 @@ func TestPowerFailsDuringChecks(t *testing.T) {
 // TestPowerFailsAfterCommit: nobody waits for a commit to be durable, but the half message is (sync flush). Whatever is left of
 // the commit, the message is there, or the producer is asked and commits again.
 func TestPowerFailsAfterCommit(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewSource(2))
 	for _, percent := range []int{0, 30, 60, 100} {
 		sync := func(c *Config) {

@@ -83,6 +83,7 @@ func TestLogFileCannotBeMade(t *testing.T) {
 
 // TestLimitOfFreeBytes: the remark of a refusal ends with its cause.
 func TestLimitOfFreeBytes(t *testing.T) {
+	t.Parallel()
 	b := startPathBroker(t, func(c *Config) { c.DiskMinFreeBytes = 1 << 62 })
 	remotingtest.Eventually(t, "the disk has been looked at", func() bool { return b.store.Writable() != nil })
 	a := b.ask(protocol.SendMessage, sendHeader("T", 0, ""), []byte("x"))
@@ -101,6 +102,7 @@ func TestFlushErrors(t *testing.T) {
 
 // TestFlushTimeout: a flush that takes longer than syncFlushTimeout; a send that does not wait is answered at once.
 func TestFlushTimeout(t *testing.T) {
+	t.Parallel()
 	b, f := faultBroker(t, func(c *Config) { c.FlushDiskType, c.SyncFlushTimeout = "SYNC_FLUSH", 50 })
 	goOn := make(chan struct{})
 	f.SetInject(onLog(vfs.OpSync, func() error { <-goOn; return nil }))

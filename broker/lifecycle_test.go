@@ -16,20 +16,17 @@ import (
 
 // A stopping broker answers held pulls at once: nothing found, go on where you were.
 func TestCloseAnswersHeldPulls(t *testing.T) {
+	t.Parallel()
 	p := startPathBroker(t, nil)
 	p.send("TopicA", 0, "", "x")
 	p.stored("TopicA", 0, 0, 1)
 	pull := pullHeader("TopicA", 0, 1)
 	pull.SysFlag |= pullSuspend
-	pull.SuspendTimeoutMillis = 60_000
+	pull.SuspendTimeoutMillis = 3_600_000 // the answer comes by the stop alone
 	req := p.request(protocol.PullMessage, pull, nil)
 	p.peer.Send(req)
 	remotingtest.Eventually(t, "the pull is held", func() bool { return p.path.held.Held() == 1 })
-	begin := time.Now()
 	p.close()
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("the stop took %v", took)
-	}
 	a := p.peer.Receive()
 	if a.Opaque != req.Opaque || a.Code != int32(protocol.PullNotFound) || field(t, a, "nextBeginOffset") != "1" {
 		t.Errorf("got %+v", a)
@@ -52,6 +49,7 @@ func TestCloseLate(t *testing.T) {
 
 // Neither half a frame nor a peer that reads nothing holds up a stop for longer than its context.
 func TestCloseIsBounded(t *testing.T) {
+	t.Parallel()
 	p := startPathBroker(t, nil)
 	half := p.dial()
 	half.SendBytes([]byte{0, 0, 1})
@@ -64,8 +62,8 @@ func TestCloseIsBounded(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	begin := time.Now()
-	_ = p.Close(ctx) // may say that a peer did not take its answers
-	if took := time.Since(begin); took > 8*time.Second {
+	_ = p.Close(ctx)                                             // may say that a peer did not take its answers
+	if took := time.Since(begin); took > remotingtest.Patience { // it would never end
 		t.Errorf("the stop took %v", took)
 	}
 	half.Close()
@@ -74,6 +72,7 @@ func TestCloseIsBounded(t *testing.T) {
 }
 
 func TestRestartKeepsEverything(t *testing.T) {
+	t.Parallel()
 	p := startPathBroker(t, nil)
 	p.ask(protocol.UpdateAndCreateTopic, createTopic("TopicA", 2), nil)
 	p.send("Auto", 3, "", "auto")

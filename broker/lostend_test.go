@@ -15,6 +15,7 @@ import (
 // TestOffsetsBeyondALostEnd: three messages are consumed and the offset is saved; then the power fails and the log, which
 // flushes later, has lost them. What comes after that must not be skipped.
 func TestOffsetsBeyondALostEnd(t *testing.T) {
+	t.Parallel()
 	disk := vfs.NewMem(time.Now)
 	lazy := func(c *Config) {
 		c.FlushIntervalCommitLog, c.FlushCommitLogThoroughInterval = 3_600_000, 3_600_000

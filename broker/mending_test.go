@@ -15,6 +15,7 @@ import (
 // TestPullOfDamagedEntry: at an entry that is damaged a pull gets what is before it, then nothing, and the same place again, held if it
 // may be, until the entry is mended. No message is passed over.
 func TestPullOfDamagedEntry(t *testing.T) {
+	t.Parallel()
 	mem := vfs.NewMem(time.Now)
 	disk := vfs.NewFault(mem, nil)
 	b := startPathBrokerOn(t, disk, func(c *Config) {

@@ -2,9 +2,11 @@ package broker
 
 import (
 	"context"
+	"flag"
 	"net/netip"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,11 @@ import (
 
 // TestMain looks for goroutines that no Close has ended. The network poller of netpoll lives as long as the process.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	// The tests that may run at once wait far more than they work; the default of one a CPU would make them queue for it.
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(goleak.IgnoreAnyFunction("github.com/cloudwego/netpoll.(*defaultPoll).Wait")); err != nil {
@@ -62,8 +69,14 @@ func pathConfig(tweak func(*Config)) Config {
 // startPathBrokerOn does so on a store in memory that may have been used before; nil: on the operating system's files.
 func startPathBrokerOn(tb testing.TB, fs vfs.FS, tweak func(*Config)) *pathBroker {
 	tb.Helper()
+	return startPathBrokerAt(tb, fs, time.Now, tweak)
+}
+
+// startPathBrokerAt does so by a clock of the test's.
+func startPathBrokerAt(tb testing.TB, fs vfs.FS, now func() time.Time, tweak func(*Config)) *pathBroker {
+	tb.Helper()
 	cfg := pathConfig(tweak)
-	o := Options{Log: remotingtest.Log(tb)}
+	o := Options{Log: remotingtest.Log(tb), Clock: now}
 	if fs != nil {
 		o.FS, o.Files = fs, vfs.Files{FS: fs}
 	}
@@ -80,6 +93,13 @@ func startPathBrokerOn(tb testing.TB, fs vfs.FS, tweak func(*Config)) *pathBroke
 	p.peer = p.dial()
 	return p
 }
+
+// ahead is a clock that a test puts forward, so that what is due in an hour needs no waiting, and can't be due too soon.
+type ahead struct{ by atomic.Int64 }
+
+func (a *ahead) now() time.Time { return time.Now().Add(time.Duration(a.by.Load())) }
+
+func (a *ahead) forward(d time.Duration) { a.by.Add(int64(d)) }
 
 func (p *pathBroker) close() {
 	if p.Broker == nil {

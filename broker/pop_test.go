@@ -83,6 +83,7 @@ func texts(list []got) (all []string) {
 // A message that is never acknowledged ends as a dead letter, with what pull consumers' dead letters have: retryMaxTimes + 1
 // deliveries, but one less where a stock 5.x client would acknowledge it unconsumed.
 func TestPopDeadLetter(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ limit, deliveries int32 }{{0, 1}, {2, 3}, {16, 16}} {
 		t.Run(fmt.Sprint(c.limit), func(t *testing.T) {
 			b := startPathBroker(t, nil)
@@ -153,16 +154,19 @@ func TestPopSharesAQueue(t *testing.T) {
 
 // After kill -9 what was not acknowledged comes again, and what was does not; the group stands where it stood.
 func TestPopKill(t *testing.T) {
-	b := startPathBroker(t, nil)
+	t.Parallel()
+	var clock ahead
+	b := startPathBrokerAt(t, vfs.NewMem(time.Now), clock.now, nil)
 	for i := range 6 {
 		b.send("T", 0, "", fmt.Sprint(i))
 	}
 	b.stored("T", 0, 0, 6)
-	list := b.pops(popHeader("T", 4, 300*time.Millisecond))
+	list := b.pops(popHeader("T", 4, time.Minute))
 	b.acknowledge(list[1], list[2])
 	fs := b.fs.Kill()
 	b.close()
-	b = startPathBrokerOn(t, fs, nil)
+	clock.forward(time.Hour)
+	b = startPathBrokerAt(t, fs, clock.now, nil)
 	var again []string
 	remotingtest.Eventually(t, "all is there", func() bool {
 		list := b.pops(popHeader("T", 32, time.Minute))
@@ -177,14 +181,16 @@ func TestPopKill(t *testing.T) {
 
 // A power failure at any place loses no message that was flushed before: whatever was not acknowledged comes again.
 func TestPopPowerFailure(t *testing.T) {
+	t.Parallel()
 	for seed := range int64(6) {
 		rng := rand.New(rand.NewSource(seed))
-		b := startPathBroker(t, func(c *Config) { c.FlushDiskType = store.SyncFlush; c.FlushConsumerOffsetInterval = 100 })
+		var clock ahead
+		b := startPathBrokerAt(t, vfs.NewMem(time.Now), clock.now, func(c *Config) { c.FlushDiskType = store.SyncFlush; c.FlushConsumerOffsetInterval = 100 })
 		for i := range 6 {
 			b.send("T", 0, "", fmt.Sprint(i))
 		}
 		b.stored("T", 0, 0, 6)
-		list := b.pops(popHeader("T", 3, 200*time.Millisecond))
+		list := b.pops(popHeader("T", 3, time.Minute))
 		b.acknowledge(list[0])
 		if seed%2 == 0 { // the offsets are in their file
 			remotingtest.Eventually(t, "saved", func() bool {
@@ -194,7 +200,8 @@ func TestPopPowerFailure(t *testing.T) {
 		}
 		fs := b.fs.Crash(int(seed)*20, rng)
 		b.close()
-		b = startPathBrokerOn(t, fs, nil)
+		clock.forward(time.Hour)
+		b = startPathBrokerAt(t, fs, clock.now, nil)
 		seen := map[string]bool{}
 		remotingtest.Eventually(t, fmt.Sprintf("seed %d: all is there", seed), func() bool {
 			for _, g := range b.pops(popHeader("T", 32, time.Minute)) {
@@ -208,6 +215,7 @@ func TestPopPowerFailure(t *testing.T) {
 
 // A held pop goes on when a message comes again, and the broker's stop answers it.
 func TestHeldPop(t *testing.T) {
+	t.Parallel()
 	b := startPathBroker(t, nil)
 	b.send("T", 0, "", "a")
 	b.stored("T", 0, 0, 1)
@@ -215,9 +223,8 @@ func TestHeldPop(t *testing.T) {
 		t.Fatalf("%d messages", len(list))
 	}
 	h := popHeader("T", 1, time.Minute)
-	h.PollTime = 60_000
-	start := time.Now()
-	if list := b.pops(h); len(list) != 1 || list[0].ReconsumeTimes != 1 || time.Since(start) > 30*time.Second {
+	h.PollTime = 2 * remotingtest.Patience.Milliseconds()
+	if list := b.pops(h); len(list) != 1 || list[0].ReconsumeTimes != 1 {
 		t.Errorf("got %v", texts(list))
 	}
 	h.MaxMsgNums = 0

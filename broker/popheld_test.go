@@ -13,6 +13,7 @@ import (
 func TestPopHeldWhileMessagesArrive(t *testing.T) {
 	p := startPathBroker(t, nil)
 	p.send("BenchmarkTest", 0, "", "first")
+	p.stored("BenchmarkTest", 0, 0, 1)
 	if n := len(p.pops(popHeader("BenchmarkTest", 1, 1<<40))); n != 1 {
 		t.Fatalf("%d messages at first", n)
 	}

@@ -212,9 +212,13 @@ func held(topic string, queueId int32, offset, millis int64) *header.PullMessage
 	return h
 }
 
+// hourlyScan has held pulls looked at each hour: what answers one is an arrival.
+func hourlyScan(c *Config) { c.LongPollingEnable, c.ShortPollingTimeMills = false, 3_600_000 }
+
 // TestLongPoll: a held pull is answered by an arrival that its filter takes, without waiting for the scan.
 func TestLongPoll(t *testing.T) {
-	b := startPathBroker(t, nil)
+	t.Parallel()
+	b := startPathBroker(t, hourlyScan)
 	b.send("T", 0, "", "0")
 	b.stored("T", 0, 0, 1)
 	consumer := b.dial()
@@ -233,12 +237,8 @@ func TestLongPoll(t *testing.T) {
 	r2 := b.request(protocol.PullMessage, held("T", 0, 2, 60_000), nil)
 	consumer2.Send(r2)
 	remotingtest.Eventually(t, "held", func() bool { return b.path.held.Held() == 2 })
-	start := time.Now()
 	b.send("T", 0, "TAGS=TagA", "wanted")
 	a := consumer2.Receive()
-	if took := time.Since(start); took > time.Second {
-		t.Errorf("woken after %v", took)
-	}
 	if ms := b.messages(a); a.Code != 0 || a.Opaque != r2.Opaque || len(ms) != 1 || string(ms[0].Body) != "wanted" {
 		t.Fatalf("code %d, %q", a.Code, a.Remark)
 	}

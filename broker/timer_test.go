@@ -15,6 +15,7 @@ import (
 	"rocketd/protocol/header"
 	"rocketd/protocol/message"
 	"rocketd/remoting/remotingtest"
+	"rocketd/store/vfs"
 )
 
 // TestTimerDue: which property counts, and what is refused (HookUtils of 5.3.3).
@@ -76,9 +77,11 @@ func TestTimerDue(t *testing.T) {
 
 // TestTimer: a message with a time waits in its topic and is delivered when it is due, once, with what 5.3.3 leaves.
 func TestTimer(t *testing.T) {
-	b := startPathBroker(t, nil)
+	t.Parallel()
+	var clock ahead
+	b := startPathBrokerAt(t, vfs.NewMem(time.Now), clock.now, nil)
 	began := time.Now().UnixMilli()
-	a := b.send("T", 2, "UNIQ_KEY=k|TIMER_DELAY_MS=1000|KEYS=x", "late")
+	a := b.send("T", 2, "UNIQ_KEY=k|TIMER_DELAY_MS=3600000|KEYS=x", "late")
 	check(t, "send", a, protocol.Success, "", "msgId", "queueId", "queueOffset", "recallHandle", "MSG_REGION", "TRACE_ON")
 	if q, _ := a.Field("queueId"); q != "2" {
 		t.Errorf("queue %s", q)
@@ -88,7 +91,9 @@ func TestTimer(t *testing.T) {
 	if _, ok := past.Field("recallHandle"); ok {
 		t.Error("a message that does not wait has a handle")
 	}
-	b.send("T", 2, fmt.Sprintf("__STARTDELIVERTIME=%d", time.Now().UnixMilli()+100), "soon") // early in a second that it has for a slow machine
+	b.send("T", 2, fmt.Sprintf("__STARTDELIVERTIME=%d", began+1_800_000), "soon")
+	b.stored("T", 2, 0, 2)
+	clock.forward(2 * time.Hour)
 	ms := b.stored("T", 2, 0, 4)
 	var got []string
 	for _, m := range ms {
@@ -99,7 +104,7 @@ func TestTimer(t *testing.T) {
 	}
 	m := ms[3]
 	due := m.StoreTimestamp
-	if d := due - began; d < 1000 {
+	if d := due - began; d < 3_600_000 {
 		t.Errorf("delivered after %d ms", d)
 	}
 	names := ""
@@ -111,7 +116,7 @@ func TestTimer(t *testing.T) {
 		t.Errorf("properties %s", names)
 	}
 	out, _ := m.Property(message.PropertyTimerOutMs)
-	if at, _ := strconv.ParseInt(out, 10, 64); at < began+1000 || at > due {
+	if at, _ := strconv.ParseInt(out, 10, 64); at < began+3_600_000 || at > due {
 		t.Errorf("TIMER_OUT_MS %s, sent at %d, stored at %d", out, began, due)
 	}
 	text, _ := a.Field("recallHandle")
@@ -153,6 +158,7 @@ func TestTimerRuntimeInfo(t *testing.T) {
 
 // TestTimerRefused: times that are none or too far, and what goes not with them.
 func TestTimerRefused(t *testing.T) {
+	t.Parallel()
 	b := startPathBroker(t, func(c *Config) { c.TimerMaxDelaySec = 60 })
 	remark := "timer message illegal, the delay time should not be bigger than the max delay 60000ms; or if set del msg, the delay time should be bigger than the current time"
 	for _, properties := range []string{"TIMER_DELAY_SEC=61", "TIMER_DELIVER_MS=x", "TIMER_DELIVER_MS=5|TIMER_DEL_UNIQKEY=T+k"} {
@@ -181,6 +187,7 @@ func TestTimerRefused(t *testing.T) {
 
 // TestTimerOff: as with 4.9.8 the properties mean nothing.
 func TestTimerOff(t *testing.T) {
+	t.Parallel()
 	b := startPathBroker(t, func(c *Config) { c.TimerWheelEnable = false })
 	a := b.send("T", 0, "UNIQ_KEY=k|TIMER_DELAY_SEC=50|TIMER_DELIVER_MS=x", "now")
 	if _, ok := a.Field("recallHandle"); ok {
@@ -199,13 +206,15 @@ func TestTimerOff(t *testing.T) {
 
 // TestRecall: codes and remarks of RecallMessageProcessor of 5.3.3, and that what is recalled is not delivered.
 func TestRecall(t *testing.T) {
-	b := startPathBroker(t, nil)
+	t.Parallel()
+	var clock ahead
+	b := startPathBrokerAt(t, vfs.NewMem(time.Now), clock.now, nil)
 	handle := func(a *protocol.Command) string {
 		h, _ := a.Field("recallHandle")
 		return h
 	}
-	x := handle(b.send("T", 0, "UNIQ_KEY=x|TIMER_DELAY_MS=1500", "x"))
-	y := b.send("T", 0, "UNIQ_KEY=y|TIMER_DELAY_MS=1500", "y")
+	x := handle(b.send("T", 0, "UNIQ_KEY=x|TIMER_DELAY_SEC=3600", "x"))
+	y := b.send("T", 0, "UNIQ_KEY=y|TIMER_DELAY_SEC=3600", "y")
 	at, _ := message.ParseRecallHandle(x)
 	recall := func(topic, handle string) *protocol.Command {
 		return b.ask(protocol.RecallMessage, &header.RecallMessageRequest{ProducerGroup: "PG", Topic: topic, RecallHandle: handle}, nil)
@@ -240,6 +249,7 @@ func TestRecall(t *testing.T) {
 	if handle(y) == "" {
 		t.Error("y has no handle")
 	}
+	clock.forward(2 * time.Hour)
 	b.stored("T", 0, 0, 1)
 	b.send("T", 0, "TIMER_DELAY_MS=50", "z")
 	ms := b.stored("T", 0, 0, 2)
@@ -274,18 +284,28 @@ func TestTimerTransaction(t *testing.T) {
 	check(t, "too far since", b.ask(protocol.EndTransaction, h, nil), protocol.MessageIllegal, timerRemark(b.config()))
 }
 
-// TestTimerRestart: what waits survives a stop and a kill, with its time. (It is due late enough for a slow machine: what a kill meets
-// just delivered may come twice.)
+// TestTimerRestart: what waits survives a stop and a kill, with its time.
 func TestTimerRestart(t *testing.T) {
-	b := startPathBroker(t, nil)
-	b.send("T", 0, "TIMER_DELAY_MS=2500", "a")
-	b.send("T", 0, "TIMER_DELAY_SEC=3000", "far")
+	t.Parallel()
+	var clock ahead
+	b := startPathBrokerAt(t, vfs.NewMem(time.Now), clock.now, nil)
+	b.send("T", 0, "TIMER_DELAY_SEC=3600", "a")
+	b.send("T", 0, "TIMER_DELAY_SEC=72000", "far")
 	b.close()
-	b = startPathBrokerOn(t, b.fs, nil)
-	b.send("T", 0, "TIMER_DELAY_MS=2550", "b")
+	b = startPathBrokerAt(t, b.fs, clock.now, nil)
+	b.send("T", 0, "TIMER_DELAY_SEC=3601", "b")
 	fs := b.fs.Kill()
+	if n := b.store.MaxOffset("T", 0); n != 0 {
+		t.Errorf("%d messages came early", n)
+	}
 	b.close()
-	b = startPathBrokerOn(t, fs, nil)
+	b = startPathBrokerAt(t, fs, clock.now, nil)
+	b.send("T", 1, "", "at once")
+	b.stored("T", 1, 0, 1)
+	if n := b.store.MaxOffset("T", 0); n != 0 {
+		t.Errorf("%d messages came early after the kill", n)
+	}
+	clock.forward(2 * time.Hour)
 	ms := b.stored("T", 0, 0, 2)
 	if string(ms[0].Body) != "a" || string(ms[1].Body) != "b" || b.store.MaxOffset("T", 0) != 2 {
 		t.Errorf("%q %q, %d", ms[0].Body, ms[1].Body, b.store.MaxOffset("T", 0))

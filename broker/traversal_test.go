@@ -152,6 +152,7 @@ func (h *house) check(t *testing.T) {
 // TestTraversal: no field, body or property of any request makes, changes or deletes a file outside of store and configuration,
 // whatever name it has, nor a folder in the store that is no topic's; and after a restart neither.
 func TestTraversal(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	p := h.start(t)
 	names := hostileNames(h.base)

@@ -16,6 +16,7 @@ import (
 // TestTopicNotSaved: while topics.json can't be written, sends that depend on a new topic are answered with an error
 // that says why, others as ever; once it can be, the topic gets into the file without a further change.
 func TestTopicNotSaved(t *testing.T) {
+	t.Parallel()
 	f := vfs.NewFault(vfs.NewMem(time.Now), nil)
 	b := startPathBrokerOn(t, f, nil)
 	b.failing = true
@@ -41,6 +42,7 @@ func TestTopicNotSaved(t *testing.T) {
 
 // TestOrphans: topics with messages that are not in the table are named at the start, and not created.
 func TestOrphans(t *testing.T) {
+	t.Parallel()
 	fs := vfs.NewMem(time.Now)
 	b := startPathBrokerOn(t, fs, nil)
 	b.send("Kept", 0, "", "x")

@@ -13,6 +13,7 @@ import (
 // TestLongRetryTopic: a heartbeat makes a retry topic for any group; one longer than a record can hold takes no
 // messages, delayed ones neither: in 4.9.8 too the store looks at the length of the real topic.
 func TestLongRetryTopic(t *testing.T) {
+	t.Parallel()
 	b := startPathBroker(t, func(c *Config) { c.MessageDelayLevel = "1s 2s" })
 	long, longest := strings.Repeat("g", 125), strings.Repeat("g", 120)
 	for _, group := range []string{long, longest} { // as a heartbeat

@@ -195,7 +195,7 @@ func newMemoryConn(m *Mux, in input, sock socket, change func(*limits)) *Conn {
 // eventually waits for a condition that must come to hold.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
 	for !condition() {

@@ -348,7 +348,7 @@ func TestCloseIsBounded(t *testing.T) {
 	defer cancel()
 	begin := time.Now()
 	s.Close(ctx)
-	if d := time.Since(begin); d > 2*time.Second {
+	if d := time.Since(begin); d > remotingtest.Patience/2 { // it would never end
 		t.Errorf("Close took %v", d)
 	}
 }
@@ -378,7 +378,7 @@ func TestCloseLeavesDeafPeers(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if d := time.Since(begin); d > 5*time.Second {
+	if d := time.Since(begin); d > remotingtest.Patience/2 { // not until the context ends
 		t.Errorf("Close took %v", d)
 	}
 }

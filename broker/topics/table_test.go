@@ -56,7 +56,7 @@ func saved(t *testing.T, table *Table) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the file was not written")
 	}
 }

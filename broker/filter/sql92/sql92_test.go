@@ -242,7 +242,7 @@ func FuzzExpression(f *testing.F) {
 				t.Error("an answer depends on the one before")
 			}
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("%v for %d bytes", took, len(expression))
 		}
 	})
