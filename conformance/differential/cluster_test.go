@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds the wait for an answer that must come. A JVM that compiles while it answers needs some.
-const patience = 15 * time.Second
+const patience = time.Minute
 
 // silence is how long a server is listened to that must say nothing.
 const silence = 700 * time.Millisecond
