@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"rocketd/conformance/target"
+	"rocketd/conformance/wire"
 )
 
 // consumer is a stock Java push consumer of 5.3.3 or 5.5.0 in a process of its own.
@@ -117,12 +118,14 @@ func (s *session) until(what string, within time.Duration, all *deliveries, ok f
 }
 
 // Stock push consumers in POP mode share one queue, get again what they failed with, and what another one had when it was
-// killed. The group's progress shows.
+// killed. What is never consumed becomes a dead letter, where 5.3.3 gives it again and again. The group's progress shows.
 func TestJavaConsumers(t *testing.T) {
 	if os.Getenv("CONFORMANCE_SKIP_JAVA") == "1" {
 		t.Skip("CONFORMANCE_SKIP_JAVA=1: NO JAVA CLIENT IS TESTED")
 	}
 	s := open(t, "Java", 1)
+	s.want(wire.Request(200).WithBody([]byte(`{"groupName":"`+s.group+`","consumeEnable":true,"consumeFromMinEnable":true,"consumeBroadcastEnable":true,`+
+		`"retryQueueNums":1,"retryMaxTimes":1}`)), 0)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	admin, err := target.Java(ctx, target.Client5, filepath.Join(server.Dir(), "admin"), nil, "org.apache.rocketmq.tools.command.MQAdminStartup",
@@ -160,6 +163,7 @@ func TestJavaConsumers(t *testing.T) {
 		}
 	}
 
+	s.send(0, "", "dead")
 	failing := 0
 	s.until("both fail", time.Minute, all, func() bool {
 		if all.failed("one")+all.failed("two") == failing { // the next wave
@@ -189,7 +193,16 @@ func TestJavaConsumers(t *testing.T) {
 	}
 	s.until("the other one gets it", comeback, all, func() bool { return all.of(alive.name, "hang 1 "+s.topic) == 1 })
 
-	s.stands("0", fmt.Sprint(sent+failing+1))
+	s.until("the second failure", comeback, all, func() bool { return all.of("", "dead 1 "+s.topic) >= 1 })
+	if server.Kind == target.Rocketd {
+		s.until("a dead letter", comeback, all, func() bool {
+			return s.want(wire.Request(30, "topic", "%DLQ%"+s.group, "queueId", "0"), 0).Ext["offset"] == "1"
+		})
+		if n := all.of("", "dead "); n != 2 {
+			t.Errorf("given %d times before it became a dead letter", n)
+		}
+	}
+	s.stands("0", fmt.Sprint(sent+failing+2))
 	_ = alive.stdin.Close()
 	select {
 	case <-alive.exited:

@@ -3,6 +3,7 @@
 package pop
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,7 +18,7 @@ import (
 
 // Whether the broker is stopped or killed: what was not acknowledged comes again, at the time that was asked for last.
 // What was acknowledged does not; to the official broker that holds only after a stop, for a kill takes its consumer
-// offsets back by up to five seconds.
+// offsets back by up to five seconds. How a group takes the topic's messages (request mode) stays.
 func TestRestart(t *testing.T) {
 	b := server.Brokers[0]
 	for _, c := range []struct {
@@ -27,6 +28,8 @@ func TestRestart(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := open(t, "Down"+c.name, 1)
 			s.send(0, "", "a", "b", "c", "d", "e")
+			mode := fmt.Sprintf(`{"consumerGroup":%q,"mode":"POP","popShareQueueNum":3,"topic":%q}`, s.group, s.topic)
+			s.want(wire.Request(401).WithBody([]byte(mode)), 0)
 			_, got := s.take(s.pop(0, 32, 8*time.Second))
 			if bodies(got) != "a,b,c,d,e" {
 				t.Fatalf("got %s", bodies(got))
@@ -41,6 +44,9 @@ func TestRestart(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.connect()
+			if modes := string(s.want(wire.Request(402), 0).Body); !strings.Contains(modes, mode) {
+				t.Errorf("the request modes are %s, without %s", modes, mode)
+			}
 			var again []string
 			for deadline := time.Now().Add(comeback); !contains(again, "a", "c", "e"); {
 				if time.Now().After(deadline) {

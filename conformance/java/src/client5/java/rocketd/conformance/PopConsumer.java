@@ -10,7 +10,8 @@ import org.apache.rocketmq.common.message.MessageExt;
 /**
  * A stock push consumer that lets the broker share out the queues, so that it pulls or pops as the broker says. Arguments:
  * name servers, group, topic, instance name. It prints a line for each message: "got", body, reconsumeTimes, topic. A body
- * that begins with "fail" is not consumed the first time; one with "hang" never returns. It ends with its standard input.
+ * that begins with "fail" is not consumed the first time, one with "dead" never; one with "hang" never returns. It ends with its
+ * standard input.
  */
 public final class PopConsumer {
     private PopConsumer() {
@@ -35,6 +36,10 @@ public final class PopConsumer {
                     hang();
                 }
                 if (body.startsWith("fail") && m.getReconsumeTimes() == 0) {
+                    return ConsumeConcurrentlyStatus.RECONSUME_LATER;
+                }
+                if (body.startsWith("dead")) {
+                    context.setDelayLevelWhenNextConsume(1); // ten seconds each time
                     return ConsumeConcurrentlyStatus.RECONSUME_LATER;
                 }
             }
