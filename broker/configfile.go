@@ -58,6 +58,9 @@ func (c Config) merge(data []byte, from string) (Config, error) {
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", from, err)
 	}
+	if name, ok := props.Get("brokerName"); ok && strings.TrimSpace(name) == "" { // it must not become the host's, which nobody has asked for
+		return c, fmt.Errorf("%s: line %d: %w", from, props.Line("brokerName"), checkName("brokerName", ""))
+	}
 	c.odd = append(slices.Clone(c.odd), compat.OddBooleans(props, &c)...)
 	c.twice = append(slices.Clone(c.twice), props.Twice()...)
 	c.strange = append(slices.Clone(c.strange), checkEach(props)...)

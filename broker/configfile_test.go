@@ -107,6 +107,9 @@ func TestReadConfigErrors(t *testing.T) {
 	if _, err := ReadConfig(filepath.Join(t.TempDir(), "none.conf"), DefaultConfig("s")); err == nil || !strings.Contains(err.Error(), "none.conf") {
 		t.Errorf("a missing file: %v", err)
 	}
+	if _, err := ReadConfig(writeConf(t, "# named\nbrokerName= \n"), DefaultConfig("s")); err == nil || !strings.Contains(err.Error(), "line 2: brokerName is empty") {
+		t.Errorf("an empty name: %v", err)
+	}
 	_, err := ReadConfig(writeConf(t, "brokerPermission=six\n"), DefaultConfig("s"))
 	if err == nil || !strings.Contains(err.Error(), "brokerPermission") || !strings.Contains(err.Error(), "six") {
 		t.Errorf("a value that is no number: %v", err)

@@ -94,7 +94,7 @@ func checkHours(list string) error {
 	for hour := range strings.SplitSeq(strings.TrimSuffix(list, ";"), ";") {
 		hour = strings.TrimSpace(hour)
 		if n, err := strconv.Atoi(hour); err != nil || n < 0 || n > 23 || len(hour) > 2 {
-			return errors.New("must be hours from 00 to 23, such as 04 or 04;16")
+			return errors.New("must be hours from 00 to 23, such as 04 or 04;16; with none of these old files go only when the disk fills up")
 		}
 	}
 	return nil

@@ -29,11 +29,11 @@ func (p *process) admin() *cli.Command {
 			configFileFlag("broker"),
 			&cli.StringFlag{Name: "home", Usage: "`DIR` with conf/plain_acl.yml and conf/acl"},
 			&cli.StringFlag{Name: "access-key", Aliases: []string{"k"}, Usage: "`KEY` of the account"},
-			&cli.StringFlag{Name: "op", Value: "PUB", Usage: "what is wanted of the topic: PUB or SUB"},
+			&cli.StringFlag{Name: "op", Value: "PUB", Usage: "`OP` that is wanted of the topic: PUB or SUB"},
 			&cli.StringFlag{Name: "topic", Aliases: []string{"t"}, Usage: "`TOPIC` that is sent to or subscribed"},
 			&cli.StringFlag{Name: "group", Aliases: []string{"g"}, Usage: "consumer `GROUP` (SUB)"},
 			&cli.StringFlag{Name: "address", Aliases: []string{"a"}, Usage: "`IP` that the request comes from; without it no white list of addresses matches"},
-			&cli.IntFlag{Name: "code", Usage: "request `CODE`, for those that need an administrator, or an address in adminAllowedNetworks of -c"},
+			&cli.IntFlag{Name: "code", DefaultText: "none", Usage: "request `CODE`, for those that need an administrator, or an address in adminAllowedNetworks of -c"},
 		},
 		Action: p.checkACL,
 	}

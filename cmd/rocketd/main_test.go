@@ -26,6 +26,8 @@ func TestHelp(t *testing.T) {
 		{[]string{"rocketd"}, []string{"standalone", "namesrv", "broker", "NAMESRV_ADDR"}},
 		{[]string{"rocketd", "--help"}, []string{"standalone", "ROCKETMQ_HOME", "BROKER_IP1"}},
 		{[]string{"rocketd", "-h"}, []string{"standalone"}},
+		{[]string{"rocketd", "store", "dump", "--help"}, []string{"--what WHAT", "before log OFFSET (default: the end)", "this ID (default: all)"}},
+		{[]string{"rocketd", "admin", "acl", "check", "--help"}, []string{"--op OP"}},
 		{[]string{"rocketd", "broker", "--help"}, []string{"--configFile", "-c", "--namesrvAddr", "-n", "--printConfigItem", "-p", "--printImportantConfig", "-m", "--help", "-h"}},
 		{[]string{"rocketd", "namesrv", "-h"}, []string{"--configFile", "-c", "--printConfigItem", "-p", "9876"}},
 		{[]string{"rocketd", "standalone", "-h"}, []string{"--data", "./data", "10911"}},
