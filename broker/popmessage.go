@@ -24,6 +24,9 @@ import (
 // maxPopMsgNums is the most messages that one pop takes.
 const maxPopMsgNums = 32
 
+// maxAttemptId is the longest attemptId: it is kept with each queue that is popped in order. Clients make UUIDs.
+const maxAttemptId = 255
+
 // latePop is how long after its time is over a pop is still served, ms.
 const latePop = 500
 
@@ -81,6 +84,9 @@ func (p *popping) check() *refusal {
 	var r *refusal
 	if p.topic, p.group, r = b.checkPopPlace(p.call, req.Topic, req.ConsumerGroup, req.QueueId); r != nil {
 		return r
+	}
+	if len(req.AttemptId) > maxAttemptId {
+		return &refusal{protocol.InvalidParameter, fmt.Sprintf("attemptId is longer than %d bytes", maxAttemptId)}
 	}
 	if req.MaxMsgNums < 0 || req.InvisibleTime < 0 { // 5.3.3 makes a list of that size; lets them come again at once
 		return &refusal{protocol.InvalidParameter, "maxMsgNums and invisibleTime must not be negative"}

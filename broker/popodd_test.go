@@ -174,6 +174,26 @@ func TestStrangersKeepNoQueues(t *testing.T) {
 	}
 }
 
+// maxMessageSize is for clients: a small one keeps no pop and no acknowledgement from being recorded. An attemptId is bounded.
+func TestPopOddities(t *testing.T) {
+	b := startPathBroker(t, func(c *Config) { c.MaxMessageSize = 10 })
+	b.send("T", 0, "", "a")
+	b.send("T", 0, "", "b")
+	b.stored("T", 0, 0, 2)
+	list := b.pops(popHeader("T", 32, time.Minute))
+	if len(list) != 2 {
+		t.Fatalf("%d messages", len(list))
+	}
+	b.acknowledge(list...)
+	if n := b.path.pop.checkpoints.Open(); n != 0 {
+		t.Errorf("%d checkpoints", n)
+	}
+	h := popHeader("T", 32, time.Minute)
+	h.Order, h.AttemptId = true, strings.Repeat("x", maxAttemptId+1)
+	check(t, "long attemptId", b.ask(protocol.PopMessage, h, nil), protocol.InvalidParameter, "attemptId is longer than 255 bytes",
+		"popTime", "invisibleTime", "reviveQid", "restNum")
+}
+
 // A group that was deleted is not made again by its messages that come again.
 func TestPopAgainOfDeletedGroup(t *testing.T) {
 	b := startPathBroker(t, nil)

@@ -3,6 +3,7 @@ package broker
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"rocketd/broker/topics"
@@ -41,7 +42,7 @@ func (b *Broker) recall(c *remoting.Call, req *header.RecallMessageRequest) (*pr
 	}
 	h, ok := message.ParseRecallHandle(req.RecallHandle)
 	switch {
-	case !ok:
+	case !ok || strings.ContainsAny(h.UniqKey+req.ProducerGroup, "\x01\x02"): // they would be further properties
 		return refuse(protocol.IllegalOperation, "recall handle is invalid")
 	case h.Topic != req.Topic:
 		return refuse(protocol.IllegalOperation, "recall failed, topic not match")

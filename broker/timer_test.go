@@ -237,6 +237,7 @@ func TestRecall(t *testing.T) {
 	}{
 		{"no topic", "Nowhere", x, protocol.TopicNotExist, "recall failed, the topic[Nowhere] not exist"},
 		{"no handle", "T", "###", protocol.IllegalOperation, "recall handle is invalid"},
+		{"a property in the key", "T", with(func(h *message.RecallHandle) { h.UniqKey = "x\x02TIMER_DEL_UNIQKEY\x01Other+y" }), protocol.IllegalOperation, "recall handle is invalid"},
 		{"other topic", topics.SelfTest, x, protocol.IllegalOperation, "recall failed, topic not match"},
 		{"other broker", "T", with(func(h *message.RecallHandle) { h.BrokerName = "b" }), protocol.IllegalOperation, unavailable},
 		{"past", "T", with(func(h *message.RecallHandle) { h.Timestamp = "5" }), protocol.IllegalOperation, "recall failed, timestamp invalid"},

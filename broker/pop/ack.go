@@ -128,7 +128,8 @@ func (c *Checkpoints) Acked(run []Ack) error {
 		if n == nil || n.newer == nil {
 			continue
 		}
-		if bit := n.bit(a.Offset) &^ n.acked; bit != 0 {
+		if bit := n.bit(a.Offset) &^ (n.acked | n.taking); bit != 0 {
+			n.taking |= bit
 			if last := len(taken) - 1; last >= 0 && taken[last].n == n {
 				taken[last].bits |= bit
 			} else {
@@ -137,10 +138,15 @@ func (c *Checkpoints) Acked(run []Ack) error {
 		}
 	}
 	c.mu.Unlock()
-	for len(taken) > 0 { // a record is no larger than any broker's maxMessageSize
+	for len(taken) > 0 { // a record of moderate size
 		part := taken[:min(len(taken), 128)]
 		taken = taken[len(part):]
 		if err := c.ackPart(part); err != nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			for _, t := range taken {
+				t.n.taking &^= t.bits
+			}
 			return err
 		}
 	}
@@ -166,23 +172,23 @@ func (c *Checkpoints) queuesOf(run []Ack) func(i int) *Queue {
 	return func(i int) *Queue { return list[i] }
 }
 
-// ackPart records acknowledgements and applies them. The gate is held.
+// ackPart records acknowledgements that are marked as being taken, and applies them. The gate is held.
 func (c *Checkpoints) ackPart(part []pending) error {
 	var few [8]ack
 	acks := few[:0]
 	for _, t := range part {
 		acks = append(acks, ack{t.n.id(), t.bits})
 	}
-	p := c.record(appendAcks(make([]byte, 0, 96*len(acks)), acks))
-	if err := c.put(p); err != nil {
-		return err
-	}
+	err := c.put(c.record(appendAcks(make([]byte, 0, 96*len(acks)), acks)))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range part {
-		c.ackLocked(t.n, t.bits)
+		t.n.taking &^= t.bits
+		if err == nil {
+			c.ackLocked(t.n, t.bits)
+		}
 	}
-	return nil
+	return err
 }
 
 // ackLocked marks messages of a checkpoint as acknowledged.
@@ -212,7 +218,7 @@ func (c *Checkpoints) Changed(a Ack, invisible int64) (popTime int64, ok bool, e
 	old := c.mu.open[spot{q, a.StartOffset, a.PopTime}]
 	var bit uint32
 	if old != nil && old.newer != nil {
-		bit = old.bit(a.Offset) &^ old.acked
+		bit = old.bit(a.Offset) &^ (old.acked | old.taking)
 	}
 	if bit == 0 {
 		c.mu.Unlock()
@@ -220,12 +226,14 @@ func (c *Checkpoints) Changed(a Ack, invisible int64) (popTime int64, ok bool, e
 	}
 	i := image{id: id{q.Key, a.Offset, popTime}, invisible: invisible, offsets: []int64{a.Offset}}
 	n := c.reserveLocked(q, &i)
+	old.taking |= bit
 	c.mu.Unlock()
 	p := c.record(appendCheckpoint(nil, &i))
 	was := c.record(appendAcks(nil, []ack{{old.id(), bit}}))
 	err = c.put(p, was)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	old.taking &^= bit
 	if err != nil {
 		delete(c.mu.open, spot{q, n.start, n.popTime})
 		return 0, false, err

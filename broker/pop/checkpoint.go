@@ -9,6 +9,7 @@ type checkpoint struct {
 	invisible      int64   // ms
 	offsets        []int64 // nil: one message, at start
 	acked          uint32  // bits
+	taking         uint32  // bits whose acknowledgement or change is just being recorded: it came in time
 	tries          uint8   // that failed to let it come again
 	revived        bool    // taken by the reviver, and in no map or heap any more
 	heapAt         int

@@ -116,6 +116,62 @@ func TestChangedInvisibleTime(t *testing.T) {
 	})
 }
 
+// TestTakenInTime: what falls due while its acknowledgement or its change is being recorded does not come again meanwhile, and nobody else
+// may acknowledge or change it: it would come twice, or after its acknowledgement.
+func TestTakenInTime(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		b.fill("T", 2)
+		at := b.pop(queueT, 0, 2, time.Second)
+		n := b.Checkpoints.mu.open[spot{b.Queue(queueT), 0, at}]
+		taking := func(bits uint32) {
+			b.Checkpoints.mu.Lock()
+			defer b.Checkpoints.mu.Unlock()
+			n.taking = bits
+		}
+		taking(1)
+		records := b.store.MaxOffset(LogTopic, 0)
+		b.ack(queueT, 0, at, 0)
+		if _, ok, err := b.Changed(Ack{queueT, 0, at, 0}, 1); ok || err != nil || b.store.MaxOffset(LogTopic, 0) != records {
+			t.Errorf("changed: %v, %v", ok, err)
+		}
+		pass(5 * time.Second)
+		b.wantAgain()
+		taking(0)
+		pass(takingPause)
+		b.wantAgain("G T 0", "G T 1")
+	})
+}
+
+// TestNothingStaysTaken: neither do acknowledgements and changes that succeed leave such a mark, nor those that fail.
+func TestNothingStaysTaken(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		b.fill("T", 300)
+		var run []Ack
+		for i := range int64(150) { // more than one record has room for
+			run = append(run, Ack{queueT, 2 * i, b.pop(queueT, 2*i, 2, time.Second), 2 * i})
+		}
+		b.store.failing(errFull)
+		if b.Acked(run) == nil {
+			t.Error("acknowledged without a record")
+		}
+		if _, ok, err := b.Changed(run[0], 1); ok || err == nil {
+			t.Error("changed without a record")
+		}
+		if b.Forget(func(Key) bool { return true }) == nil {
+			t.Error("forgotten without a record")
+		}
+		b.store.failing(nil)
+		if err := b.Acked(run); err != nil {
+			t.Error(err)
+		}
+		for i := range run {
+			if n := b.Checkpoints.mu.open[spot{b.Queue(queueT), run[i].StartOffset, run[i].PopTime}]; n == nil || n.taking != 0 || n.acked != 1 {
+				t.Fatalf("checkpoint %d: %+v", i, n)
+			}
+		}
+	})
+}
+
 func TestFailedCopiesAreTriedAgain(t *testing.T) {
 	started(t, 0, func(t *testing.T, b *bed) {
 		b.fill("T", 2)

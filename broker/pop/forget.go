@@ -11,7 +11,9 @@ func (c *Checkpoints) Forget(of func(Key) bool) error {
 	c.mu.Lock()
 	for _, n := range c.mu.open {
 		if n.newer != nil && of(n.queue.Key) {
-			gone = append(gone, pending{n, all(n.size()) &^ n.acked})
+			bits := all(n.size()) &^ (n.acked | n.taking)
+			n.taking |= bits
+			gone = append(gone, pending{n, bits})
 		}
 	}
 	c.mu.Unlock()

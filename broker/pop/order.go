@@ -1,6 +1,9 @@
 package pop
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // order is the batch of an orderly pop that is under way in one queue: the group gets no other of that queue until it
 // is acknowledged whole, or its time is over (OrderInfo of 5.3.3). Guarded by the table's lock.
@@ -103,7 +106,7 @@ func (c *Checkpoints) Busy(q *Queue, at int64, attemptId string) int64 {
 // PoppedOrderly notes that a batch was taken in order, and appends to dst what the client is told of its earlier pops.
 // The queue is locked.
 func (c *Checkpoints) PoppedOrderly(q *Queue, attemptId string, popTime, invisible int64, offsets []int64, dst []byte) []byte {
-	o := &order{popTime: popTime, invisible: invisible, consumed: c.now(), attemptId: attemptId, offsets: slices.Clone(offsets)}
+	o := &order{popTime: popTime, invisible: invisible, consumed: c.now(), attemptId: strings.Clone(attemptId), offsets: slices.Clone(offsets)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o.follow(q.order)

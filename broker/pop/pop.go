@@ -194,10 +194,11 @@ func (c *Checkpoints) End() int64 {
 	return c.mu.end
 }
 
-// record makes the message that holds a record.
+// record makes the message that holds a record. It counts as a copy: maxMessageSize is for those of clients, and a small one would
+// keep every pop and acknowledgement from being recorded.
 func (c *Checkpoints) record(body []byte) *store.Put {
 	host := c.o.Host()
-	return &store.Put{Message: &message.Message{
+	return &store.Put{Copy: true, Message: &message.Message{
 		Topic: LogTopic, Body: body, BornTimestamp: c.o.Clock().UnixMilli(), BornHost: host, StoreHost: host,
 	}}
 }

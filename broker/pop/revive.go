@@ -10,6 +10,9 @@ import (
 // backoff are the waits after copies that failed, as the official broker's (ckRewriteIntervalsInSeconds of 5.3.3), s.
 var backoff = [...]int64{10, 20, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200}
 
+// takingPause is how long a checkpoint waits that is due while something of it is being recorded.
+const takingPause = 10 * time.Millisecond
+
 // revive lets the messages come again that were not acknowledged in time, until Close.
 func (c *Checkpoints) revive() {
 	defer c.wg.Done()
@@ -20,7 +23,14 @@ func (c *Checkpoints) revive() {
 		if ok {
 			wait = until(n.due, c.now())
 		}
-		if wait <= 0 {
+		switch {
+		case wait > 0 || !ok:
+		case n.taking != 0: // what came in time counts; soon it is known whether it could be recorded
+			c.mu.due.remove(n)
+			n.due = c.now() + takingPause.Milliseconds()
+			c.dueLocked(n)
+			wait = takingPause
+		default:
 			// From here on an acknowledgement is too late; the record stays needed until the copies are stored.
 			c.mu.due.remove(n)
 			delete(c.mu.open, spot{n.queue, n.start, n.popTime})

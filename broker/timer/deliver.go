@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"rocketd/protocol/message"
@@ -113,6 +114,10 @@ func (t *Timer) prepare(v *delivery) (size int, err error) {
 		return 0, err
 	case v.key.recall():
 		recalled, _ := message.Property(m.Properties, message.PropertyTimerDelUniqKey)
+		if topic, _ := message.Property(m.Properties, message.PropertyRealTopic); !strings.HasPrefix(recalled, message.RecallKey(topic, "")) {
+			t.o.Log.Warn("a recall of another topic's message does not count", "offset", offset, "phyOffset", e.PhyOffset, "topic", topic, "recalled", fmt.Sprintf("%.300q", recalled))
+			return int(e.Size), nil
+		}
 		if old, ok := t.recalls[recalled]; ok && old != v.key {
 			delete(t.late, old.offset())
 		}

@@ -186,6 +186,22 @@ func TestRecall(t *testing.T) {
 	})
 }
 
+// TestRecallOfAnotherTopic: who may send to one topic recalls nothing of another, whatever his message says.
+func TestRecallOfAnotherTopic(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		due := time.Now().Add(time.Second)
+		r.wait(due, "kept")
+		r.wait(due, "recalled")
+		r.enter(text(due.UnixMilli(), "Other", 0, "kept")+"\x02TIMER_DEL_UNIQKEY\x01T+kept", "0")
+		r.enter(text(due.UnixMilli(), "Other", 0, "kept")+"\x02TIMER_DEL_UNIQKEY\x01kept", "0")
+		r.recall(due, "recalled")
+		r.start()
+		defer r.close()
+		pass(2 * time.Second)
+		r.check("kept")
+	})
+}
+
 // TestRecallFarBehind: a message and its recall became due while the broker was down, and many others lie between them.
 func TestRecallFarBehind(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {

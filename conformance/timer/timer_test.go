@@ -4,6 +4,7 @@ package timer
 
 import (
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -73,6 +74,7 @@ func TestTimer(t *testing.T) {
 		s.due(s.stored(topic2, 1)[0], committed+2500)
 	}
 	refusals(s, topic)
+	recallOfAnother(s)
 	kill(s)
 }
 
@@ -104,6 +106,29 @@ func refusals(s *session, topic string) {
 		if a.Code != c.code || a.Remark != c.remark || a.Ext["MSG_REGION"] != "DefaultRegion" || c.code == 0 && a.Ext["msgId"] != "k" {
 			s.Errorf("%s: answered %d %q %v", c.what, a.Code, a.Remark, a.Ext)
 		}
+	}
+}
+
+// recallOfAnother: a message that says of itself that it recalls another one. The official server believes it, whatever topic that is
+// of; so whoever may send to one topic recalls messages of all.
+func recallOfAnother(s *session) {
+	topic, other := s.topic("TimerRecalled"), s.topic("TimerRecaller")
+	at := time.Now().Add(5 * time.Second)
+	s.want(message(topic, "recalled", "TIMER_DELIVER_MS", ms(at)), 0)
+	s.want(message(topic, "behind", "TIMER_DELIVER_MS", ms(at.Add(3*time.Second))), 0)
+	key := fmt.Sprintf("%032X", topic+"recalled")[:32]
+	s.want(message(other, "recall", "TIMER_DELIVER_MS", ms(at), "TIMER_DEL_UNIQKEY", topic+"+"+key), 0)
+	all := s.storedAtLeast(topic, 1)
+	if official() {
+		s.stored(topic, 1)
+		if string(all[0].Body) != "behind" {
+			s.Errorf("the official server has delivered %s", all[0].Body)
+		}
+		return
+	}
+	all = s.stored(topic, 2)
+	if string(all[0].Body) != "recalled" || len(s.now(other)) != 0 {
+		s.Errorf("delivered %s; %d messages of the recalling topic", all[0].Body, len(s.now(other)))
 	}
 }
 
