@@ -189,7 +189,7 @@ func (b *Broker) awaitHalf(e *ending) bool {
 // prepareFinal makes the message that a commit stores: the half message in its real topic and queue, its properties
 // text as it is, but for one with a delay level or a time, which waits for that first. An error: it can be nowhere.
 func (b *Broker) prepareFinal(e *ending) error {
-	topic, queueId, ok := transaction.Real(e.half.Properties)
+	topic, queueId, ok := message.RealPlace(e.half.Properties)
 	if !ok || topics.SendForbidden(topic) {
 		return errFinal
 	}

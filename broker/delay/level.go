@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -144,7 +143,7 @@ func (l *level) turn() time.Duration {
 			break
 		}
 		m, err := l.d.o.Store.Message(e.PhyOffset)
-		if err != nil && !gone(err) {
+		if err != nil && !store.IsGone(err) { // a message that is gone is passed over, as in 4.9.8
 			wait = l.retry("delayed message can't be read", err, next)
 			break
 		}
@@ -168,17 +167,6 @@ func (l *level) runSize() int {
 		return 1
 	}
 	return runCount
-}
-
-// gone tells whether a read failed because the message is not there any more, or is no message: it is passed
-// over, as in 4.9.8. Other errors are tried again.
-func gone(err error) bool {
-	for _, e := range []error{commitlog.ErrNotFound, message.ErrBlank, message.ErrMagic, message.ErrSize, message.ErrShort} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }
 
 // miss decides what to do at a place without an entry.
@@ -215,16 +203,10 @@ func (l *level) countdown(now time.Time, deliverTime int64) time.Duration {
 // prepare makes delivery number i the copy of a waiting message; false discards it. The copy keeps the
 // properties text as it is, DELAY, REAL_TOPIC and REAL_QID included, as 4.9.8 does.
 func (l *level) prepare(i int, m message.Message, offset int64) bool {
-	topic, _ := message.Property(m.Properties, message.PropertyRealTopic)
-	text, _ := message.Property(m.Properties, message.PropertyRealQueueId)
-	queueId, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || topic == "" {
-		l.log.Error("delayed message without a real topic and queue discarded", "offset", offset, "phyOffset", m.PhyOffset)
-		return false
-	}
-	if err := message.ValidateTopic(topic); err != nil || queueId < 0 {
-		l.log.Error("delayed message discarded: its topic or queue can't exist", "offset", offset, "phyOffset", m.PhyOffset,
-			"topic", fmt.Sprintf("%.200q", topic), "queueId", queueId, "err", err)
+	topic, queueId, ok := message.RealPlace(m.Properties)
+	if !ok {
+		l.log.Error("delayed message discarded: it has no topic and queue that can exist", "offset", offset, "phyOffset", m.PhyOffset,
+			"properties", fmt.Sprintf("%.400q", m.Properties))
 		return false
 	}
 	if topic == message.TopicTransHalf {
@@ -237,7 +219,7 @@ func (l *level) prepare(i int, m message.Message, offset int64) bool {
 	v := l.batch[i]
 	v.offset = offset
 	v.msg = m
-	v.msg.Topic, v.msg.QueueId = topic, int32(queueId)
+	v.msg.Topic, v.msg.QueueId = topic, queueId
 	v.msg.PreparedTransactionOffset, v.msg.QueueOffset, v.msg.PhyOffset = 0, 0, 0
 	v.put = store.Put{Message: &v.msg, Copy: true}
 	return true

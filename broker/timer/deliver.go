@@ -107,7 +107,7 @@ func (t *Timer) prepare(v *delivery) (size int, err error) {
 	}
 	m, err := t.o.Store.Message(e.PhyOffset)
 	switch {
-	case err != nil && gone(err):
+	case err != nil && store.IsGone(err):
 		t.o.Log.Error("timer message is gone", "offset", offset, "phyOffset", e.PhyOffset, "due", v.key.out, "err", err)
 		return 0, nil
 	case err != nil:
@@ -124,12 +124,10 @@ func (t *Timer) prepare(v *delivery) (size int, err error) {
 		t.recalls[recalled], v.held = v.key, true
 		return int(e.Size), nil
 	}
-	topic, _ := message.Property(m.Properties, message.PropertyRealTopic)
-	text, _ := message.Property(m.Properties, message.PropertyRealQueueId)
-	real, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || real < 0 || message.ValidateTopic(topic) != nil && !message.IsRetryTopic(topic) || message.IsNotAllowedSendTopic(topic) {
-		t.o.Log.Error("timer message discarded: its topic or queue can't exist", "offset", offset, "phyOffset", e.PhyOffset,
-			"topic", fmt.Sprintf("%.200q", topic), "queueId", fmt.Sprintf("%.20q", text))
+	topic, queue, ok := message.RealPlace(m.Properties)
+	if !ok || message.IsNotAllowedSendTopic(topic) {
+		t.o.Log.Error("timer message discarded: it has no topic and queue that it may be sent to", "offset", offset, "phyOffset", e.PhyOffset,
+			"properties", fmt.Sprintf("%.400q", m.Properties))
 		return int(e.Size), nil
 	}
 	if len(t.recalls) > 0 {
@@ -138,19 +136,19 @@ func (t *Timer) prepare(v *delivery) (size int, err error) {
 			return int(e.Size), nil
 		}
 	}
-	t.fillCopy(v, m, topic, int32(real))
+	t.fillCopy(v, m, topic, queue)
 	return int(e.Size), nil
 }
 
 // fillCopy makes the copy of a message that is due: its properties text as it waited, with two times behind it, as
 // TimerMessageStore#convert of 5.3.3 leaves it.
-func (t *Timer) fillCopy(v *delivery, m message.Message, topic string, real int32) {
+func (t *Timer) fillCopy(v *delivery, m message.Message, topic string, queue int32) {
 	v.text = message.AppendProperties(v.text[:0], m.Properties, message.PropertyTimerEnqueueMs, message.PropertyTimerDequeueMs)
 	v.text = message.AppendProperty(v.text, message.PropertyTimerEnqueueMs, strconv.FormatInt(m.StoreTimestamp, 10))
 	v.text = message.AppendProperty(v.text, message.PropertyTimerDequeueMs, strconv.FormatInt(t.o.Clock().UnixMilli(), 10))
 	v.msg = m
 	v.msg.Properties = string(v.text)
-	v.msg.Topic, v.msg.QueueId = topic, real
+	v.msg.Topic, v.msg.QueueId = topic, queue
 	v.msg.PreparedTransactionOffset, v.msg.QueueOffset, v.msg.PhyOffset = 0, 0, 0
 	v.put, v.copy = store.Put{Message: &v.msg, Copy: true}, true
 }

@@ -73,7 +73,7 @@ func (t *Timer) rollEntry(offset int64, e store.Entry, i int) (size int, err err
 	}
 	m, err := t.o.Store.Message(e.PhyOffset)
 	if err != nil {
-		if gone(err) {
+		if store.IsGone(err) {
 			t.o.Log.Error("timer message is gone", "offset", offset, "phyOffset", e.PhyOffset, "err", err)
 			return 0, nil
 		}

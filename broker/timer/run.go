@@ -1,14 +1,12 @@
 package timer
 
 import (
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
 
 	"rocketd/protocol/message"
 	"rocketd/store"
-	"rocketd/store/commitlog"
 )
 
 const (
@@ -209,7 +207,7 @@ func (t *Timer) code(offset int64, e store.Entry) (int64, error) {
 		return e.TagsCode, nil
 	}
 	m, err := t.o.Store.Message(e.PhyOffset) // an official broker has made the entry
-	if err != nil && !gone(err) {
+	if err != nil && !store.IsGone(err) {
 		return 0, err
 	}
 	if err != nil {
@@ -220,17 +218,6 @@ func (t *Timer) code(offset int64, e store.Entry) (int64, error) {
 		t.o.Log.Warn("no timer message in their queue", "offset", offset, "phyOffset", e.PhyOffset)
 	}
 	return code, nil
-}
-
-// gone tells whether a read failed because the message is not there any more, or is no message: it is passed over. Other
-// errors are tried again.
-func gone(err error) bool {
-	for _, e := range []error{commitlog.ErrNotFound, message.ErrBlank, message.ErrMagic, message.ErrSize, message.ErrShort} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }
 
 // fill reads the queue from low on and keeps the soonest of what waits.

@@ -370,6 +370,7 @@ func TestDiscarded(t *testing.T) {
 		r.enter(fmt.Sprintf("TIMER_OUT_MS\x01%d\x02REAL_QID\x010", due), "no topic")
 		r.enter(fmt.Sprintf("TIMER_OUT_MS\x01%d\x02REAL_TOPIC\x01T", due), "no queue")
 		r.enter(text(due, "../T", 0, "x"), "illegal")
+		r.enter(text(due, "%RETRY%../g", 0, "x"), "illegal too")
 		r.enter(text(due, "T", -1, "x"), "negative")
 		r.wait(time.Now(), "too large")
 		r.wait(time.Now(), "gone")

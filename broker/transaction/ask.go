@@ -1,7 +1,6 @@
 package transaction
 
 import (
-	"strconv"
 
 	"rocketd/protocol/header"
 	"rocketd/protocol/message"
@@ -13,7 +12,7 @@ import (
 func (c *Checks) ask(s *step) {
 	m := s.msg
 	group, _ := message.Property(m.Properties, message.PropertyProducerGroup)
-	topic, queueId, ok := Real(m.Properties)
+	topic, queueId, ok := message.RealPlace(m.Properties)
 	if group == "" || !ok {
 		c.o.Log.Warn("half message without a producer group, topic or queue", "queueOffset", s.at)
 		return
@@ -34,16 +33,4 @@ func (c *Checks) ask(s *step) {
 			return
 		}
 	}
-}
-
-// Real is the topic and queue that the properties of a half message name; false: they name none that a message can be
-// in.
-func Real(properties string) (topic string, queueId int32, ok bool) {
-	topic, _ = message.Property(properties, message.PropertyRealTopic)
-	text, _ := message.Property(properties, message.PropertyRealQueueId)
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || n < 0 || topic == "" || len(topic) > message.MaxTopicLength || !message.LegalName(topic) {
-		return "", 0, false
-	}
-	return topic, int32(n), true
 }

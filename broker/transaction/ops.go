@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"rocketd/protocol/message"
-	"rocketd/store/commitlog"
+	"rocketd/store"
 )
 
 // opTag is the tag of an op message that resolves a half message: the only kind there is.
@@ -82,7 +82,7 @@ func (c *Checks) readOp(at *int64) (half int64, found bool, err error) {
 	}
 	r, err := c.o.Store.Record(e.PhyOffset)
 	switch {
-	case gone(err):
+	case store.IsGone(err):
 		c.o.Log.Error("transaction op is damaged", "queueOffset", *at, "phyOffset", e.PhyOffset, "err", err)
 		return -1, true, nil
 	case err != nil:
@@ -154,14 +154,4 @@ func (c *Checks) resolve(half int64) (newest int64) {
 		}
 		half = next
 	}
-}
-
-// gone tells whether a read failed because no message is there any more.
-func gone(err error) bool {
-	for _, e := range []error{commitlog.ErrNotFound, message.ErrBlank, message.ErrMagic, message.ErrSize, message.ErrShort} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }

@@ -79,7 +79,7 @@ func (c *Checks) collect(end int64, now time.Time, s Settings) (n int, next int6
 			return n, next, false // perhaps just appended, perhaps a lost file
 		}
 		r, err := c.o.Store.Record(e.PhyOffset)
-		if gone(err) {
+		if store.IsGone(err) {
 			c.o.Log.Error("half message is damaged", "queueOffset", next, "phyOffset", e.PhyOffset, "err", err)
 			continue
 		}
@@ -119,14 +119,10 @@ func decide(r message.Record, now time.Time, s Settings) fate {
 	switch {
 	case immunity && age < limit:
 		return immune
-	case !immunity && age >= 0 && age < limit: // a negative age: the clocks differ
-		if _, ok := timesLeft(r, s); !ok {
-			return give
-		}
-		return young
-	}
-	if _, ok := timesLeft(r, s); !ok {
+	case spent(r, s):
 		return give
+	case !immunity && age >= 0 && age < limit: // a negative age: the clocks differ
+		return young
 	}
 	return check
 }
@@ -141,16 +137,13 @@ func immunityTime(text string) (time.Duration, bool) {
 	return time.Duration(max(-longest, min(seconds, longest))) * time.Second, true
 }
 
-// timesLeft is the number of the next check; false: it has had as many as it may. The first is always given, as by
-// 4.9.8, and a number that is none counts as -1.
-func timesLeft(r message.Record, s Settings) (next int, ok bool) {
+// spent tells whether a half message has had as many checks as it may. The first is always given, as by 4.9.8.
+func spent(r message.Record, s Settings) bool {
 	text, there := r.Property(message.PropertyTransactionCheckTimes)
-	if !there {
-		return 1, true
-	}
-	return nextTime(text), checkTimes(text) < int64(s.CheckMax)
+	return there && checkTimes(text) >= int64(s.CheckMax)
 }
 
+// checkTimes is the number of checks that a half message has had; a text that is none counts as -1.
 func checkTimes(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
@@ -158,8 +151,6 @@ func checkTimes(text string) int64 {
 	}
 	return n
 }
-
-func nextTime(text string) int { return int(checkTimes(text)) + 1 }
 
 // prepare makes the copy that is stored for a half message.
 func (s *step) prepare(f fate, at int64, r message.Record) {
@@ -171,7 +162,7 @@ func (s *step) prepare(f fate, at int64, r message.Record) {
 	case check:
 		next := 1
 		if text, ok := message.Property(m.Properties, message.PropertyTransactionCheckTimes); ok {
-			next = nextTime(text)
+			next = int(checkTimes(text)) + 1
 		}
 		c.Properties = message.SetProperty(m.Properties, message.PropertyTransactionCheckTimes, strconv.Itoa(next))
 	case immune:

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -138,6 +139,18 @@ func OwnTopic(topic, properties string) string {
 		}
 	}
 	return topic
+}
+
+// RealPlace is the topic and queue that a delayed, timed or half message is for, as its properties name them; false: they name none
+// that a message can be in.
+func RealPlace(properties string) (topic string, queueId int32, ok bool) {
+	topic, _ = Property(properties, PropertyRealTopic)
+	text, _ := Property(properties, PropertyRealQueueId)
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 0 || ValidateTopic(topic) != nil {
+		return "", 0, false
+	}
+	return topic, int32(n), true
 }
 
 // IsReplyTopic tells whether a topic is some cluster's topic of replies, perhaps in a namespace.
