@@ -3,7 +3,6 @@ package broker
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -161,12 +160,5 @@ func (b *Broker) writeConfig(cfg *Config, changed []compat.KeyValue) error {
 	if len(changed) == 0 {
 		return nil
 	}
-	data, err := b.files.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) { // a write was interrupted, or there is none yet
-		data, err = b.files.ReadFile(path + ".bak")
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return compat.WriteConfigFile(b.files, path, compat.EditProperties(data, changed))
+	return compat.EditConfigFile(b.files, path, changed)
 }

@@ -3,7 +3,6 @@ package broker
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -32,12 +31,7 @@ func ReadConfig(path string, cfg Config) (Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	data, err := os.ReadFile(abs)
-	if errors.Is(err, fs.ErrNotExist) { // an update was interrupted
-		if bak, bakErr := os.ReadFile(abs + ".bak"); bakErr == nil {
-			data, err = bak, nil
-		}
-	}
+	data, err := compat.ReadOrBak(os.ReadFile, abs)
 	if err != nil {
 		return cfg, fmt.Errorf("configuration file: %w", err)
 	}

@@ -100,12 +100,7 @@ func ReadConfig(path string, cfg Config) (Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) { // an update was interrupted
-		if bak, bakErr := os.ReadFile(path + ".bak"); bakErr == nil {
-			data, err = bak, nil
-		}
-	}
+	data, err := compat.ReadOrBak(os.ReadFile, path)
 	if err != nil {
 		return cfg, fmt.Errorf("configuration file: %w", err)
 	}

@@ -3,7 +3,6 @@ package namesrv
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -118,14 +117,7 @@ func writeConfig(path string, changed []compat.KeyValue) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	data, err := compat.OSFiles.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) { // a write was interrupted, or there is none yet
-		data, err = compat.OSFiles.ReadFile(path + ".bak")
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return compat.WriteConfigFile(compat.OSFiles, path, compat.EditProperties(data, changed))
+	return compat.EditConfigFile(compat.OSFiles, path, changed)
 }
 
 // Reload puts in force what has changed in the configuration file: read is what New would be given now. Nothing is
