@@ -47,16 +47,6 @@ func (p *process) admin() *cli.Command {
 	}
 }
 
-// wantsCommand is the action of a command that has only others below it.
-func wantsCommand(name string) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		if c.Args().Present() {
-			return unknownCommand(c, c.Command.Subcommands, name)
-		}
-		return cli.ShowSubcommandHelp(c)
-	}
-}
-
 // checkACL is the action of `rocketd admin acl check`.
 func (p *process) checkACL(c *cli.Context) error {
 	if c.Args().Present() {

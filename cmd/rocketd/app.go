@@ -56,6 +56,16 @@ func newApp(stdout, stderr io.Writer, started time.Time) *cli.App {
 	return app
 }
 
+// wantsCommand is the action of a command that has only others below it.
+func wantsCommand(name string) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if c.Args().Present() {
+			return unknownCommand(c, c.Command.Subcommands, name)
+		}
+		return cli.ShowSubcommandHelp(c)
+	}
+}
+
 // noArguments refuses words behind the flags: they are mostly a flag without its dash.
 func noArguments(c *cli.Context) error {
 	if c.Args().Present() {

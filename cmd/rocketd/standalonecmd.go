@@ -89,7 +89,6 @@ func standaloneConfigs(c *cli.Context) (ns namesrv.Config, cfg broker.Config, er
 	if err != nil {
 		return ns, cfg, err
 	}
-	environment := environmentOptions()
 	options, err := flagOptions(c)
 	if err == nil && options.home != "" {
 		err = &usageError{"-Duser.home: --data says where messages and configuration lie"}
@@ -101,22 +100,40 @@ func standaloneConfigs(c *cli.Context) (ns namesrv.Config, cfg broker.Config, er
 	if err != nil {
 		return ns, cfg, err
 	}
-	cfg = broker.DefaultConfig(data)
+	environment := environmentOptions()
+	if cfg, err = standaloneBroker(c, data, secure, environment, options); err != nil {
+		return ns, cfg, err
+	}
+	if ns, err = standaloneNamesrv(c, data, secure, cfg, environment, options); err != nil {
+		return ns, cfg, err
+	}
+	more := cfg.NamesrvAddr
+	cfg.NamesrvAddr = net.JoinHostPort(reachable(cfg.BindAddress), strconv.Itoa(ns.ListenPort))
+	if more != "" {
+		cfg.NamesrvAddr += ";" + more
+	}
+	return ns, cfg, nil
+}
+
+// standaloneBroker is the configuration of the broker; its name servers are those beside the one of this process.
+func standaloneBroker(c *cli.Context, data string, secure bool, environment, options jvmOptions) (broker.Config, error) {
+	cfg := broker.DefaultConfig(data)
 	if secure {
 		secureBroker(&cfg)
 	}
 	cfg.RocketmqHome = os.Getenv("ROCKETMQ_HOME")
 	cfg.TLS.SetOptions(environment.tls)
 	if err := environment.bind(&cfg); err != nil {
-		return ns, cfg, err
+		return cfg, err
 	}
 	cfg.NamesrvAddr = "" // what the environment says is meant for brokers without a name server of their own
-	if cfg, err = broker.ReadConfig(c.String("configFile"), cfg); err != nil {
-		return ns, cfg, err
+	cfg, err := broker.ReadConfig(c.String("configFile"), cfg)
+	if err != nil {
+		return cfg, err
 	}
 	cfg.TLS.SetOptions(options.tls)
 	if err := options.bind(&cfg); err != nil {
-		return ns, cfg, err
+		return cfg, err
 	}
 	if c.IsSet("listenPort") {
 		cfg.ListenPort = c.Int("listenPort")
@@ -124,46 +141,45 @@ func standaloneConfigs(c *cli.Context) (ns namesrv.Config, cfg broker.Config, er
 	if c.IsSet("data") {
 		cfg.StorePathRootDir = data
 	}
-	more := cfg.NamesrvAddr // of the file
 	if c.IsSet("namesrvAddr") {
-		more = c.String("namesrvAddr")
-		if err := broker.CheckNamesrvAddr(more); err != nil {
-			return ns, cfg, &usageError{"-n " + err.Error()}
+		cfg.NamesrvAddr = c.String("namesrvAddr")
+		if err := broker.CheckNamesrvAddr(cfg.NamesrvAddr); err != nil {
+			return cfg, &usageError{"-n " + err.Error()}
 		}
 	}
 	for _, name := range []string{"namesrvPort", "listenPort"} {
 		if port := c.Int(name); port < 1 || port > 65535 {
-			return ns, cfg, &usageError{fmt.Sprintf("--%s %d is no port from 1 to 65535", name, port)}
+			return cfg, &usageError{fmt.Sprintf("--%s %d is no port from 1 to 65535", name, port)}
 		}
 	}
+	cfg.PortHint = "--listenPort"
 	if secure {
 		if cfg.RocketmqHome == "" {
 			cfg.RocketmqHome = data
 		}
-		if err := finishBroker(&cfg); err != nil {
-			return ns, cfg, err
-		}
+		err = finishBroker(&cfg)
 	}
-	ns = namesrv.DefaultConfig(data)
+	return cfg, err
+}
+
+// standaloneNamesrv is the configuration of the name server beside a broker, whose accounts, TLS and address it has.
+func standaloneNamesrv(c *cli.Context, data string, secure bool, cfg broker.Config, environment, options jvmOptions) (namesrv.Config, error) {
+	ns := namesrv.DefaultConfig(data)
 	if err := errors.Join(environment.bind(&ns), options.bind(&ns)); err != nil {
-		return ns, cfg, err
+		return ns, err
 	}
 	ns.SurfaceConfig, ns.RocketmqHome, ns.AclPlainFile = cfg.SurfaceConfig, cfg.RocketmqHome, cfg.AclPlainFile
 	if secure {
 		secureNamesrv(&ns)
 		ns.AdminAllowedNetworks = cfg.AdminAllowedNetworks
 	}
-	if ns, err = namesrv.ReadUpdates(ns); err != nil {
-		return ns, cfg, err
+	ns, err := namesrv.ReadUpdates(ns)
+	if err != nil {
+		return ns, err
 	}
 	ns.TLS = cfg.TLS
 	ns.ListenPort, ns.BindAddress, ns.PortHint = c.Int("namesrvPort"), cfg.BindAddress, "--namesrvPort"
-	cfg.PortHint = "--listenPort"
-	cfg.NamesrvAddr = net.JoinHostPort(reachable(cfg.BindAddress), strconv.Itoa(ns.ListenPort))
-	if more != "" {
-		cfg.NamesrvAddr += ";" + more
-	}
-	return ns, cfg, nil
+	return ns, nil
 }
 
 // reachable is the address by which this machine reaches a server that is bound to the given one.

@@ -56,12 +56,7 @@ func (p *process) store() *cli.Command {
 			"broker stopped. File sizes are taken from the files, or from broker.conf with -c.",
 		HideHelpCommand: true,
 		OnUsageError:    usage,
-		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return unknownCommand(c, c.Command.Subcommands, "rocketd store")
-			}
-			return cli.ShowSubcommandHelp(c)
-		},
+		Action:          wantsCommand("rocketd store"),
 		Subcommands: []*cli.Command{
 			command("info", "show files, bounds, checkpoint, queues, index and configuration", "", (*storeCommand).info),
 			command("dump", "print records, queue entries or index entries",
