@@ -93,7 +93,7 @@ func (b *Broker) takeCold(c *remoting.Call, req *header.PullMessageRequest) bool
 		return false
 	}
 	return p.run(func() {
-		defer b.recoverPull(c, req)
+		defer b.recovered(c, req.Topic, req.ConsumerGroup)
 		answer, err := b.firstPull(c, req)
 		runtime.Gosched() // who has waited meanwhile goes before the writing of so many bytes
 		switch {

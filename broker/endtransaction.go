@@ -2,8 +2,6 @@ package broker
 
 import (
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"strconv"
 
 	"rocketd/broker/topics"
@@ -57,12 +55,7 @@ func (b *Broker) endTransactions(calls []*remoting.Call, reqs []*header.EndTrans
 
 // endCold carries out one whose half message may have to come from the disk, on a goroutine of its own.
 func (b *Broker) endCold(e *ending) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			b.log.Error("end of transaction panic", "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
-			e.call.ReplyError(protocol.Errorf(protocol.SystemError, "internal error: %v", reason))
-		}
-	}()
+	defer b.recovered(e.call, "", e.req.ProducerGroup)
 	b.endRun([]*ending{e})
 }
 
@@ -279,14 +272,9 @@ func (b *Broker) resumeCheck(c *remoting.Call, req *header.ResumeCheckHalfMessag
 	m.Topic, m.QueueId = topics.TransHalf, 0
 	m.Properties = message.SetProperty(m.Properties, message.PropertyTransactionCheckTimes, "0")
 	m.PreparedTransactionOffset, m.QueueOffset, m.PhyOffset = 0, 0, 0
-	p := store.Put{Message: &m, Copy: true}
-	start := b.clock()
-	b.store.Put([]*store.Put{&p})
-	if p.Err != nil {
-		b.stats.putFailed.Add(1)
-		b.log.Warn("half message not put back", "err", p.Err, "offsetMsgId", req.MsgId)
+	if err := b.putOne(&store.Put{Message: &m, Copy: true}, b.clock()); err != nil {
+		b.log.Warn("half message not put back", "err", err, "offsetMsgId", req.MsgId)
 		return nil, protocol.Errorf(protocol.SystemError, "Put message back to RMQ_SYS_TRANS_HALF_TOPIC failed.")
 	}
-	b.stats.put(1, 1, int64(p.Size), b.clock().Sub(start))
 	return c.Success(nil), nil
 }

@@ -1,11 +1,11 @@
 package broker
 
 import (
-	"slices"
+	"maps"
 	"strings"
 )
 
-// noEffect tells why keys without effect (withoutEffect) have none.
+// noEffect are the keys that are kept and shown, and change nothing, by the reason.
 var noEffect = []struct{ reason, keys string }{
 	{"requests have no thread pools and no queues in front of these; lanes have bounds of their own", `
 		brokerFastFailureEnable waitTimeMillsInSendQueue waitTimeMillsInPullQueue waitTimeMillsInHeartbeatQueue
@@ -44,16 +44,16 @@ var noEffect = []struct{ reason, keys string }{
 	{"follows from expectConsumerNumUseFilter and maxErrorRateOfBloomFilter", "bitMapLengthConsumeQueueExt"},
 }
 
-// WithoutEffect returns why each key has none that is accepted, kept and shown, and changes nothing.
-func WithoutEffect() map[string]string {
-	all := make(map[string]string, len(withoutEffect))
-	for _, key := range withoutEffect {
-		all[key] = ""
-		for _, r := range noEffect {
-			if slices.Contains(strings.Fields(r.keys), key) {
-				all[key] = r.reason
-			}
+// withoutEffect is noEffect by key.
+var withoutEffect = func() map[string]string {
+	all := make(map[string]string)
+	for _, r := range noEffect {
+		for _, key := range strings.Fields(r.keys) {
+			all[key] = r.reason
 		}
 	}
 	return all
-}
+}()
+
+// WithoutEffect returns why each key has none that is accepted, kept and shown, and changes nothing.
+func WithoutEffect() map[string]string { return maps.Clone(withoutEffect) }

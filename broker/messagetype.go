@@ -1,8 +1,6 @@
 package broker
 
 import (
-	"strings"
-
 	"rocketd/broker/topics"
 	"rocketd/protocol"
 	"rocketd/protocol/message"
@@ -13,7 +11,7 @@ import (
 // messages with TRANSFER_FLAG. False: the send has been answered. No official broker checks it.
 func (b *Broker) checkType(r *sendRun, s *sending, topic *topics.Config) bool {
 	want := topics.TypeOf(topic)
-	if want == topics.TypeMixed || topics.IsRetry(topic.TopicName) || strings.HasPrefix(topic.TopicName, topics.DLQPrefix) {
+	if want == topics.TypeMixed || topics.IsRetry(topic.TopicName) || topics.IsDLQ(topic.TopicName) {
 		return true
 	}
 	got := topics.TypeOfMessage(s.req.Properties)

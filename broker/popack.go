@@ -128,7 +128,8 @@ func (b *Broker) ackOrderly(c *remoting.Call, a pop.Ack) *refusal {
 // ackRun is how many acknowledgements of a batch are taken at a time.
 const ackRun = 4096
 
-// batchAck (200151) acknowledges many messages. What is wrong with one of them is not told, as officially.
+// batchAck (200151) acknowledges many messages. What is wrong with one of them is not told, as officially, unless it was popped in
+// order. When some can't be stored the rest is not tried.
 func (b *Broker) batchAck(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
 	req := new(body.BatchAckMessageRequestBody)
 	if len(c.Command().Body) > 0 {
@@ -141,16 +142,17 @@ func (b *Broker) batchAck(c *remoting.Call, _ *header.Empty) (*protocol.Command,
 	}
 	var run []pop.Ack
 	var wrong *refusal
+	failed := false
 	take := func() bool {
 		if err := b.path.pop.checkpoints.Acked(run); err != nil {
 			code, remark := b.putError(err)
-			wrong = &refusal{code, remark}
+			wrong, failed = &refusal{code, remark}, true
 			return false
 		}
 		run = run[:0]
 		return true
 	}
-	for i := range req.Acks {
+	for i := 0; i < len(req.Acks) && !failed; i++ {
 		a := &req.Acks[i]
 		if r := checkBatchAck(a); r != nil { // an exception in 5.3.3; what came before it is taken
 			wrong = r
@@ -177,7 +179,7 @@ func (b *Broker) batchAck(c *remoting.Call, _ *header.Empty) (*protocol.Command,
 			return len(run) < ackRun || take()
 		})
 	}
-	if len(run) > 0 {
+	if len(run) > 0 && !failed {
 		take()
 	}
 	if wrong != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime/debug"
 	"strings"
 
 	"rocketd/broker/filter"
@@ -49,7 +48,7 @@ func (b *Broker) popMessage(c *remoting.Call, req *header.PopMessageRequest) (*p
 		return c.Answer(r.code, r.remark, &header.PopMessageResponse{}), nil
 	}
 	if b.path.cold.expects(p.coldPlace()) && b.path.cold.run(func() {
-		defer p.recover()
+		defer b.recovered(c, req.Topic, req.ConsumerGroup)
 		if answer := p.serve(true); answer != nil {
 			c.Reply(answer)
 		}
@@ -242,7 +241,7 @@ func (p *popping) hold(busy int64, first, moved bool) pop.Outcome {
 
 // Wake goes on with a held pop.
 func (p *popping) Wake(why pop.Reason) {
-	defer p.recover()
+	defer p.b.recovered(p.call, p.req.Topic, p.req.ConsumerGroup)
 	if !p.call.Conn().Active() {
 		p.call.Drop()
 		return
@@ -265,14 +264,6 @@ func (p *popping) Wake(why pop.Reason) {
 func (p *popping) checkAgain() (r *refusal) {
 	p.topic, p.group, r = p.b.checkPopPlace(p.call, p.req.Topic, p.req.ConsumerGroup, p.req.QueueId)
 	return r
-}
-
-// recover is deferred where a pop runs outside its lane: a panic is answered.
-func (p *popping) recover() {
-	if reason := recover(); reason != nil {
-		p.b.log.Error("pop panic", "topic", p.req.Topic, "group", p.req.ConsumerGroup, "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
-		p.call.ReplyError(protocol.Errorf(protocol.SystemError, "internal error: %v", reason))
-	}
 }
 
 // popQueues calls f for the queues that a request for a topic and queue id means, all of them from a random one on for -1,

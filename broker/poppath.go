@@ -183,13 +183,8 @@ func (b *Broker) popAgain(k pop.Key, popTime int64, m *message.Message) error {
 			}
 		}
 		if t != nil {
-			if _, ok := message.Property(text, message.PropertyRetryTopic); !ok {
-				text = message.SetProperty(text, message.PropertyRetryTopic, pop.Origin(k, text))
-			}
-			if id, _ := message.Property(text, message.PropertyOriginMessageId); strings.TrimSpace(id) == "" {
-				text = message.SetProperty(text, message.PropertyOriginMessageId, message.OffsetMsgId(m.StoreHost, m.PhyOffset))
-			}
-			return popCopy(m, t.TopicName, text)
+			popCopy(m, t.TopicName, withOrigin(m, pop.Origin(k, text)))
+			return nil
 		}
 	}
 	retry := k.Topic
@@ -215,11 +210,12 @@ func (b *Broker) popAgain(k pop.Key, popTime int64, m *message.Message) error {
 	if _, ok := message.Property(text, message.PropertyFirstPopTime); !ok {
 		text = message.SetProperty(text, message.PropertyFirstPopTime, strconv.FormatInt(popTime, 10))
 	}
-	return popCopy(m, retry, text)
+	popCopy(m, retry, text)
+	return nil
 }
 
 // popCopy makes a message the copy for a topic. One whose properties would get too long keeps its old ones.
-func popCopy(m *message.Message, topic, properties string) error {
+func popCopy(m *message.Message, topic, properties string) {
 	if topic != m.Topic {
 		m.QueueId = 0
 	}
@@ -228,7 +224,6 @@ func popCopy(m *message.Message, topic, properties string) error {
 	if len(properties) <= message.MaxPropertiesLength {
 		m.Properties = properties
 	}
-	return nil
 }
 
 // popTopic is a topic for messages that come again, or for dead letters, made at need; nil when there can be none.

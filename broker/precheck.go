@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -109,31 +108,6 @@ func (c *Config) logOddities(log *slog.Logger, brokerId int64) {
 	}
 }
 
-// withoutEffect are the keys that are kept and shown, and change nothing.
-var withoutEffect = strings.Fields(`
-	brokerFastFailureEnable waitTimeMillsInSendQueue waitTimeMillsInPullQueue waitTimeMillsInHeartbeatQueue
-	waitTimeMillsInTransactionQueue slaveReadEnable
-	clientManageThreadPoolNums clientManagerThreadPoolQueueCapacity sendMessageThreadPoolNums
-	putMessageFutureThreadPoolNums pullMessageThreadPoolNums processReplyMessageThreadPoolNums
-	consumerManageThreadPoolNums heartbeatThreadPoolNums endTransactionThreadPoolNums
-	flushConsumerOffsetHistoryInterval sendThreadPoolQueueCapacity putThreadPoolQueueCapacity
-	pullThreadPoolQueueCapacity consumerManagerThreadPoolQueueCapacity
-	heartbeatThreadPoolQueueCapacity endTransactionPoolQueueCapacity filterServerNums highSpeedMode commercialEnable
-	commercialTimerCount commercialTransCount commercialBigCount commercialBaseCount transferMsgByHeap maxDelayTime
-	enableDetailStat autoDeleteUnusedStats isolateLogEnable serverWorkerThreads serverCallbackExecutorThreads
-	serverSelectorThreads serverOnewaySemaphoreValue serverAsyncSemaphoreValue serverSocketSndBufSize
-	serverSocketRcvBufSize serverPooledByteBufAllocatorEnable useEpollNativeSelector writeBufferHighWaterMark
-	writeBufferLowWaterMark clientWorkerThreads clientCallbackExecutorThreads clientOnewaySemaphoreValue
-	clientAsyncSemaphoreValue channelNotActiveInterval clientSocketSndBufSize clientSocketRcvBufSize
-	clientPooledByteBufAllocatorEnable storePathDLedgerCommitLog bitMapLengthConsumeQueueExt
-	flushCommitLogTimed commitIntervalCommitLog commitCommitLogLeastPages
-	commitCommitLogThoroughInterval transientStorePoolEnable transientStorePoolSize fastFailIfNoBufferInStorePool
-	warmMapedFileEnable flushLeastPagesWhenWarmMapedFile useReentrantLockWhenPutMessage debugLockEnable
-	putMsgIndexHightWater destroyMapedFileIntervalForcibly redeleteHangedFileInterval slaveTimeout
-	haSendHeartbeatInterval haHousekeepingInterval haTransferBatchSize haMasterAddress haSlaveFallbehindMax
-	dLegerGroup dLegerPeers dLegerSelfId preferredLeaderId isEnableBatchPush
-	enableScheduleAsyncDeliver scheduleAsyncDeliverMaxPendingLimit scheduleAsyncDeliverMaxResendNum2Blocked`)
-
 // ignored are the keys without effect that are not set to their default.
 func (c *Config) ignored() []string {
 	usual := make(map[string]string)
@@ -144,7 +118,7 @@ func (c *Config) ignored() []string {
 	}
 	var keys []string
 	for _, kv := range c.Items() {
-		if value, known := usual[kv.Key]; known && kv.Value != value && slices.Contains(withoutEffect, kv.Key) {
+		if value, known := usual[kv.Key]; known && kv.Value != value && withoutEffect[kv.Key] != "" {
 			keys = append(keys, kv.Key)
 		}
 	}

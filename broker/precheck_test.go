@@ -25,7 +25,7 @@ func TestWithoutEffect(t *testing.T) {
 	for _, kv := range cfg.Items() {
 		all = append(all, kv.Key)
 	}
-	for _, key := range withoutEffect {
+	for key := range withoutEffect {
 		if !slices.Contains(all, key) {
 			t.Errorf("no key %s", key)
 		}

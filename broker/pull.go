@@ -3,7 +3,6 @@ package broker
 import (
 	"fmt"
 	"math"
-	"runtime/debug"
 	"strings"
 
 	"rocketd/broker/filter"
@@ -243,7 +242,7 @@ func (b *Broker) hold(c *remoting.Call, req *header.PullMessageRequest, p checke
 // Wake goes on with a held pull.
 func (h *heldPull) Wake(why longpoll.Reason) {
 	b := h.b
-	defer b.recoverPull(h.call, h.req)
+	defer b.recovered(h.call, h.req.Topic, h.req.ConsumerGroup)
 	if !h.call.Conn().Active() {
 		h.call.Drop()
 		return
@@ -257,12 +256,4 @@ func (h *heldPull) Wake(why longpoll.Reason) {
 		return
 	}
 	h.call.Reply(b.pullAgain(h.call, h.req))
-}
-
-// recoverPull is deferred where a pull runs outside its lane: a panic is answered.
-func (b *Broker) recoverPull(c *remoting.Call, req *header.PullMessageRequest) {
-	if reason := recover(); reason != nil {
-		b.log.Error("pull panic", "topic", req.Topic, "queueId", req.QueueId, "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
-		c.ReplyError(protocol.Errorf(protocol.SystemError, "internal error: %v", reason))
-	}
 }

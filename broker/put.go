@@ -144,6 +144,17 @@ func (r *sendRun) done() {
 	}
 }
 
+// putOne stores a single message and counts it; since is when that began.
+func (b *Broker) putOne(p *store.Put, since time.Time) error {
+	b.store.Put([]*store.Put{p})
+	if p.Err != nil {
+		b.stats.putFailed.Add(1)
+		return p.Err
+	}
+	b.stats.put(1, 1, int64(p.Size), b.clock().Sub(since))
+	return nil
+}
+
 // putStatus is a failed put as PutMessageStatus of 4.9.8 names it.
 func putStatus(err error) string {
 	switch {
@@ -197,13 +208,9 @@ func (b *Broker) notAvailable(err error) string {
 		cause = err // with the limit
 	}
 	cfg := b.config()
-	log := cfg.StorePathCommitLog
-	if log == "" {
-		log = filepath.Join(cfg.StorePathRootDir, "commitlog")
-	}
 	return fmt.Sprintf("service not available now. It may be caused by one of the following reasons: "+
 		"the broker's disk is full [CL: %5.2f CQ: %5.2f INDEX: %5.2f], messages are put to the slave, message store has been shut down, etc. Cause: %v",
-		b.diskUsed(log), b.diskUsed(filepath.Join(cfg.StorePathRootDir, "consumequeue")), b.diskUsed(filepath.Join(cfg.StorePathRootDir, "index")), cause)
+		b.diskUsed(cfg.CommitLogDir()), b.diskUsed(filepath.Join(cfg.StorePathRootDir, "consumequeue")), b.diskUsed(filepath.Join(cfg.StorePathRootDir, "index")), cause)
 }
 
 // topicText is TopicConfig#toString of 4.9.8, part of a remark.

@@ -59,12 +59,9 @@ func (b *Broker) recall(c *remoting.Call, req *header.RecallMessageRequest) (*pr
 	}
 	b.ownTimerTopic()
 	p := store.Put{Message: m}
-	b.store.Put([]*store.Put{&p})
-	if p.Err != nil {
-		b.stats.putFailed.Add(1)
+	if b.putOne(&p, now) != nil {
 		return refuse(protocol.SystemError, "recall failed, execute error")
 	}
-	b.stats.put(1, 1, int64(p.Size), b.clock().Sub(now))
 	a := b.recallAnswer(c.Answer(protocol.Success, unsetRemark, &header.RecallMessageResponse{MsgId: h.UniqKey}))
 	if !b.store.SyncFlush() {
 		return a, nil

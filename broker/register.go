@@ -149,12 +149,6 @@ func (r *registrar) waitFirst(ctx context.Context) {
 	r.await(ctx, func(*nameServer) bool { return true })
 }
 
-// wait waits until every name server that could be reached lately has been told of the changes made so far, or
-// refused them, at most until ctx ends.
-func (r *registrar) wait(ctx context.Context) {
-	r.await(ctx, func(n *nameServer) bool { return n.mu.reached })
-}
-
 // await waits for the next try at the name servers that which (called under their lock) chooses.
 func (r *registrar) await(ctx context.Context, which func(*nameServer) bool) {
 	told := make(chan struct{})
@@ -165,8 +159,8 @@ func (r *registrar) await(ctx context.Context, which func(*nameServer) bool) {
 	}
 }
 
-// told calls done as soon as wait would return, at the latest after patience. It never blocks; done must not either,
-// and may be called twice.
+// told calls done as soon as every name server that could be reached lately has been told of the changes made so far, or has refused
+// them, at the latest after patience. It never blocks; done must not either, and may be called twice.
 func (r *registrar) told(patience time.Duration, done func()) {
 	late := time.AfterFunc(patience, done)
 	r.notify(func(n *nameServer) bool { return n.mu.reached }, func() {

@@ -220,7 +220,7 @@ func TestRegister(t *testing.T) {
 
 	// When somebody waits it is no oneway, and the wait ends after it.
 	b.topics.Put(&topics.Config{TopicName: "Waited", ReadQueueNums: 1, WriteQueueNums: 1, Perm: 6, TopicFilterType: topics.SingleTag})
-	b.registrar.wait(ctx)
+	b.registrar.await(ctx, func(n *nameServer) bool { return n.mu.reached })
 	n.until(t, "the waited-for registration", func() bool {
 		return slices.ContainsFunc(n.got, func(r registration) bool { return slices.Contains(r.topics(), "Waited") })
 	})
@@ -298,7 +298,7 @@ func TestRegisterWhenDown(t *testing.T) {
 	defer cancel()
 	b.registrar.waitFirst(ctx)
 	b.topics.CreateBySend("New", "TBW102", 4, 0)
-	b.registrar.wait(ctx)
+	b.registrar.await(ctx, func(n *nameServer) bool { return n.mu.reached })
 	if ctx.Err() != nil {
 		t.Error("waited for a name server that is down")
 	}

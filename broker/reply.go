@@ -132,18 +132,17 @@ func (r *replying) store(until *waits) bool {
 		m.Properties = string(appendDelayedText(nil, m, m.Properties, cfg.BrokerClusterName, level, t))
 		m.Topic, m.QueueId = topics.Schedule, int32(level-1)
 	}
-	s.put = store.Put{Message: m, Err: commitlog.ErrTooLarge}
-	start := b.clock()
+	s.put = store.Put{Message: m}
+	err := error(commitlog.ErrTooLarge)
 	if len(m.Properties) <= message.MaxPropertiesLength && len(m.Topic) <= message.MaxTopicLength {
-		s.put.Err = nil
-		b.store.Put([]*store.Put{&s.put})
-	}
-	if s.put.Err != nil {
+		err = b.putOne(&s.put, b.clock())
+	} else {
 		b.stats.putFailed.Add(1)
-		b.log.Warn("reply not stored", "topic", s.req.Topic, "err", s.put.Err)
+	}
+	if err != nil {
+		b.log.Warn("reply not stored", "topic", s.req.Topic, "err", err)
 		return false
 	}
-	b.stats.put(1, 1, int64(s.put.Size), b.clock().Sub(start))
 	counted := tally{b: b}
 	counted.add(s)
 	counted.flush()

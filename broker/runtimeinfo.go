@@ -3,7 +3,6 @@ package broker
 import (
 	"fmt"
 	"math"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -117,10 +116,7 @@ func (b *Broker) oldestTime() int64 {
 
 // diskInfo tells how full the disks are: as shares of 1, and in words.
 func (b *Broker) diskInfo(cfg *Config, table map[string]string) {
-	log := cfg.StorePathCommitLog
-	if log == "" {
-		log = filepath.Join(cfg.StorePathRootDir, "commitlog")
-	}
+	log := cfg.CommitLogDir()
 	share := func(dir string) string { return javaDouble(b.diskUsed(dir)) }
 	table["commitLogDiskRatio"] = share(log)
 	table["commitLogDiskRatio_"+log] = table["commitLogDiskRatio"]

@@ -25,9 +25,6 @@ import (
 // rejectRemark is the official remark of a broker whose append lock is held too long.
 const rejectRemark = "[REJECTREQUEST]system busy, start flow control for a while"
 
-// version349 is V3_4_9: from it on a client's maxReconsumeTimes counts.
-const version349 = 121
-
 // send serves neighbouring sends of one connection.
 func (b *Broker) send(calls []*remoting.Call, reqs []*header.SendMessageRequest) {
 	if b.store.PageCacheBusy() {
@@ -234,15 +231,12 @@ func (b *Broker) prepareSingle(r *sendRun, s *sending, topic *topics.Config, now
 func (b *Broker) fillMessage(s *sending, m *message.Message, topic *topics.Config) {
 	req := s.req
 	m.Flag, m.SysFlag, m.BornTimestamp = req.Flag, req.SysFlag, req.BornTimestamp
-	if topic.TopicFilterType == multiTag {
+	if topic.TopicFilterType == topics.MultiTag {
 		m.SysFlag |= message.MultiTags
 	}
 	m.BornHost, m.StoreHost = s.call.Conn().RemoteAddr(), b.storeHost()
 	m.ReconsumeTimes = req.ReconsumeTimes.Value
 }
-
-// multiTag is the filter type of a topic whose messages carry several tags.
-const multiTag = "MULTI_TAG"
 
 // delayLevel reads DELAY, at most the highest level; false: the send has been answered.
 func (b *Broker) delayLevel(s *sending, t sendText) (int, bool) {
@@ -297,11 +291,7 @@ func (b *Broker) deadLetter(r *sendRun, s *sending, topic **topics.Config) bool 
 		r.refuse(s, protocol.SubscriptionGroupNotExist, "subscription group not exist, "+group+" "+faqSuffix)
 		return false
 	}
-	limit := g.RetryMaxTimes
-	if v := s.req.MaxReconsumeTimes; v.Set && s.call.Command().Version >= version349 {
-		limit = v.Value
-	}
-	if s.req.ReconsumeTimes.Value < limit {
+	if s.req.ReconsumeTimes.Value < b.retryLimit(s.call, g, s.req.MaxReconsumeTimes) {
 		return true
 	}
 	c, created := b.topics.CreateBySendBack(topics.DLQTopic(group), dlqQueues, topics.PermRead|topics.PermWrite, 0)

@@ -123,7 +123,7 @@ func TestSendChoosesQueue(t *testing.T) {
 
 func TestSendMultiTag(t *testing.T) {
 	b := startPathBroker(t, nil)
-	b.topics.Put(&topics.Config{TopicName: "Multi", ReadQueueNums: 1, WriteQueueNums: 1, Perm: 6, TopicFilterType: multiTag})
+	b.topics.Put(&topics.Config{TopicName: "Multi", ReadQueueNums: 1, WriteQueueNums: 1, Perm: 6, TopicFilterType: topics.MultiTag})
 	b.send("Multi", 0, "", "x")
 	if m := b.stored("Multi", 0, 0, 1)[0]; m.SysFlag != message.MultiTags {
 		t.Errorf("sysFlag %#x", m.SysFlag)

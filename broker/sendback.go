@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"rocketd/broker/groups"
 	"rocketd/broker/topics"
 	"rocketd/protocol"
 	"rocketd/protocol/header"
@@ -65,18 +66,13 @@ func (b *Broker) sendBack(c *remoting.Call, req *header.ConsumerSendMsgBackReque
 	if err := b.mayRead(c, &m); err != nil {
 		return nil, err
 	}
-	limit := group.RetryMaxTimes
-	if req.MaxReconsumeTimes.Set && c.Command().Version >= version349 {
-		limit = req.MaxReconsumeTimes.Value
-	}
-	level := int(req.DelayLevel)
-	queueId := rand.Int32N(group.RetryQueueNums)
-	if m.ReconsumeTimes >= limit || level < 0 {
+	queueId, level := rand.Int32N(group.RetryQueueNums), int(req.DelayLevel)
+	if m.ReconsumeTimes >= b.retryLimit(c, group, req.MaxReconsumeTimes) || level < 0 {
 		dead := topics.DLQTopic(req.Group)
 		if t = create(dead, dlqQueues, 0); t == nil {
 			return nil, protocol.Errorf(protocol.SystemError, "topic[%s] not exist", dead)
 		}
-		level, queueId = 0, 0
+		queueId, level = 0, 0
 	} else if level == 0 {
 		level = 3 + int(m.ReconsumeTimes)
 	}
@@ -89,27 +85,24 @@ func (b *Broker) sendBack(c *remoting.Call, req *header.ConsumerSendMsgBackReque
 		return nil, protocol.Errorf(protocol.SystemError, "MESSAGE_ILLEGAL")
 	}
 	p := store.Put{Message: &m}
-	start := b.clock()
-	b.store.Put([]*store.Put{&p})
-	if p.Err != nil {
-		b.stats.putFailed.Add(1)
-		return nil, protocol.Errorf(protocol.SystemError, "%s", putStatus(p.Err))
+	if err := b.putOne(&p, b.clock()); err != nil {
+		return nil, protocol.Errorf(protocol.SystemError, "%s", putStatus(err))
 	}
-	b.stats.put(1, 1, int64(p.Size), b.clock().Sub(start))
 	b.countSentBack(req.Group, from, &p)
 	return saved.answer(c, c.Success(nil))
 }
 
+// retryLimit is how often a message may come again to a group before it is a dead letter: newer clients say so themselves.
+func (b *Broker) retryLimit(c *remoting.Call, group *groups.Config, asked protocol.Optional[int32]) int32 {
+	if asked.Set && c.Command().Version >= protocol.V3_4_9 {
+		return asked.Value
+	}
+	return group.RetryMaxTimes
+}
+
 // sentBack makes the message that was read the copy to be stored: for topic and queue, waiting at a level (0: not).
 func (b *Broker) sentBack(m *message.Message, topic string, queueId int32, level int) {
-	text := m.Properties
-	if _, ok := message.Property(text, message.PropertyRetryTopic); !ok {
-		text = message.SetProperty(text, message.PropertyRetryTopic, m.Topic)
-	}
-	if id, _ := message.Property(text, message.PropertyOriginMessageId); strings.TrimSpace(id) == "" {
-		text = message.SetProperty(text, message.PropertyOriginMessageId, message.OffsetMsgId(m.StoreHost, m.PhyOffset))
-	}
-	text = message.SetProperty(text, message.PropertyWaitStoreMsgOK, "false")
+	text := message.SetProperty(withOrigin(m, m.Topic), message.PropertyWaitStoreMsgOK, "false")
 	m.Topic, m.QueueId = topic, queueId
 	m.ReconsumeTimes++
 	m.PreparedTransactionOffset, m.QueueOffset, m.PhyOffset = 0, 0, 0
@@ -121,4 +114,17 @@ func (b *Broker) sentBack(m *message.Message, topic string, queueId int32, level
 		m.Topic, m.QueueId = topics.Schedule, int32(level-1)
 	}
 	m.Properties = text
+}
+
+// withOrigin is the properties of a message that comes again, or is a dead letter, with the topic that it was sent to and its offset
+// message id. Those that it has from an earlier time stay.
+func withOrigin(m *message.Message, topic string) string {
+	text := m.Properties
+	if _, ok := message.Property(text, message.PropertyRetryTopic); !ok {
+		text = message.SetProperty(text, message.PropertyRetryTopic, topic)
+	}
+	if id, _ := message.Property(text, message.PropertyOriginMessageId); strings.TrimSpace(id) == "" {
+		text = message.SetProperty(text, message.PropertyOriginMessageId, message.OffsetMsgId(m.StoreHost, m.PhyOffset))
+	}
+	return text
 }

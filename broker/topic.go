@@ -40,7 +40,7 @@ func (b *Broker) updateTopic(c *remoting.Call, req *header.CreateTopicRequest) (
 		return nil, &protocol.FieldError{Key: string(req.Missing)}
 	}
 	switch req.TopicFilterType {
-	case topics.SingleTag, "MULTI_TAG":
+	case topics.SingleTag, topics.MultiTag:
 	default:
 		return nil, protocol.Errorf(protocol.SystemError, "topicFilterType = [%s] value invalid", req.TopicFilterType)
 	}
@@ -70,7 +70,7 @@ func (b *Broker) updateTopic(c *remoting.Call, req *header.CreateTopicRequest) (
 	return nil, nil
 }
 
-// saved waits for a table's file. Only in the admin lane.
+// saved waits for a table's file. Only in the admin lane, or on a goroutine of the broker's own.
 func (b *Broker) saved(by func(done func(error))) error {
 	done := make(chan error, 1)
 	by(func(err error) { done <- err })

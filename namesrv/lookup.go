@@ -11,9 +11,6 @@ import (
 	"rocketd/remoting"
 )
 
-// standardVersion is V4_9_4: clients from it on read a route in standard JSON.
-const standardVersion = 401
-
 // Bits of topicSysFlag (TopicSysFlag of 4.9.8).
 const (
 	flagUnit    int32 = 1
@@ -38,7 +35,7 @@ func (s *Server) getRouteInfoByTopic(c *remoting.Call, req *header.GetRouteInfoR
 	if s.config.Load().OrderMessageEnable {
 		order, _ = s.kv.get(orderTopicConfig, req.Topic)
 	}
-	standard := c.Command().Version >= standardVersion || req.AcceptStandardJsonOnly
+	standard := c.Command().Version >= protocol.V4_9_4 || req.AcceptStandardJsonOnly
 	route := s.routes.route(req.Topic, standard, order)
 	if route == nil {
 		remark := "No topic route info in name server for the topic: " + null(c, "topic", req.Topic) + faq

@@ -15,9 +15,6 @@ import (
 	"rocketd/remoting"
 )
 
-// filterServerVersion is V3_0_11: brokers before it register with the table of topics alone.
-const filterServerVersion = 37
-
 // largeRegistration is from how many bytes on a registration is large. A few bytes of it become a struct of a hundred and
 // more, so that one of 16 MiB takes several hundred MiB while it is read; as many as there are processors are read at once.
 const largeRegistration = 1 << 20
@@ -59,7 +56,7 @@ func decodeRegistration(cmd *protocol.Command, compressed bool) (*body.RegisterB
 	if string(bytes.TrimSpace(cmd.Body)) == "null" {
 		return nil, errors.New("it is null")
 	}
-	if cmd.Version >= filterServerVersion {
+	if cmd.Version >= protocol.V3_0_11 { // those before it register with the table of topics alone
 		return body.DecodeRegister(cmd.Body, compressed)
 	}
 	b := new(body.RegisterBrokerBody)

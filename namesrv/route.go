@@ -243,9 +243,10 @@ func (t *routeTable) linkClosed(l link, why string) {
 // expire removes the brokers that have not registered for two minutes, and closes their connections.
 func (t *routeTable) expire() {
 	var silent []link
+	now := t.clock()
 	t.mu.Lock()
 	for addr, r := range t.mu.live {
-		if t.clock().Sub(r.last) > brokerExpiry {
+		if now.Sub(r.last) > brokerExpiry {
 			t.dropLiveLocked(addr)
 			t.dropAddrLocked(r.name, addr)
 			silent = append(silent, r.link)

@@ -8,7 +8,11 @@ import (
 // Versions by which a server decides what it may ask of a client, and what it tells one: ordinals of the official MQVersion.
 const (
 	V3_0_7_SNAPSHOT int32 = 28 // knows RESET_CONSUMER_CLIENT_OFFSET and GET_CONSUMER_STATUS_FROM_CLIENT
+	V3_0_11         int32 = 37 // of a broker: registers with a list of filter servers
 	V3_1_8_SNAPSHOT int32 = 62 // knows GET_CONSUMER_RUNNING_INFO and CONSUME_MESSAGE_DIRECTLY
+
+	V3_4_9 int32 = 121 // says how often a message may come again
+	V4_9_4 int32 = 401 // reads routes in standard JSON
 
 	V5_0_0_SNAPSHOT int32 = 412 // wants pullOffset in the answer to GET_CONSUME_STATS
 )

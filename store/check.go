@@ -56,8 +56,8 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// logDir is the folder of the commit log.
-func (c *Config) logDir() string {
+// CommitLogDir is the folder of the commit log.
+func (c *Config) CommitLogDir() string {
 	if c.StorePathCommitLog != "" {
 		return c.StorePathCommitLog
 	}

@@ -71,7 +71,7 @@ func (s *Store) checkDisk() (diskUse, error) {
 	var free uint64
 	s.markLate()
 	cfg := s.Config()
-	if u.log, u.free, err = s.o.FS.Usage(cfg.logDir()); err != nil {
+	if u.log, u.free, err = s.o.FS.Usage(cfg.CommitLogDir()); err != nil {
 		return u, err
 	}
 	if u.queues, free, err = s.o.FS.Usage(s.path("consumequeue")); err != nil {

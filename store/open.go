@@ -116,7 +116,7 @@ func Open(cfg Config, o Options) (*Store, error) {
 
 func (s *Store) openLocked() error {
 	cfg := s.Config()
-	for _, dir := range []string{cfg.StorePathRootDir, cfg.logDir(), s.path("consumequeue")} {
+	for _, dir := range []string{cfg.StorePathRootDir, cfg.CommitLogDir(), s.path("consumequeue")} {
 		if err := vfs.MkdirAllSync(s.o.FS, dir); err != nil {
 			return fmt.Errorf("store: %w", err)
 		}
@@ -160,7 +160,7 @@ func (s *Store) openLog(crashed bool) (err error) {
 	cfg := s.Config()
 	s.log, err = commitlog.Open(commitlog.Options{
 		FS:                             s.o.FS,
-		Dir:                            cfg.logDir(),
+		Dir:                            cfg.CommitLogDir(),
 		Aside:                          s.path("damaged"),
 		FileSize:                       int64(cfg.MappedFileSizeCommitLog),
 		Crashed:                        crashed,

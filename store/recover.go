@@ -233,7 +233,7 @@ func (s *Store) destroyDerived() error {
 	if n := len(s.queues.All()); n > 0 {
 		s.o.Log.Error("THERE IS NO COMMIT LOG FILE: the consume queues are removed, queue offsets begin at 0 again. If storePathCommitLog"+
 			" is wrong, or its disk is not mounted, stop and mend that: a start with the right log makes them again",
-			"folder", s.Config().logDir(), "queues", n)
+			"folder", s.Config().CommitLogDir(), "queues", n)
 	}
 	if err := s.queues.DestroyAll(); err != nil {
 		return err

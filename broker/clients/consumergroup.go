@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"sort"
 	"sync"
 	"time"
 
@@ -191,13 +190,8 @@ func (g *ConsumerGroup) Conns() []*remoting.Conn {
 // Members are the group's members, by client id.
 func (g *ConsumerGroup) Members() []Member {
 	g.mu.RLock()
-	all := make([]Member, 0, len(g.mu.members))
-	for _, m := range g.mu.members {
-		all = append(all, *m)
-	}
-	g.mu.RUnlock()
-	sort.Slice(all, func(i, j int) bool { return all[i].ClientId < all[j].ClientId })
-	return all
+	defer g.mu.RUnlock()
+	return sortedMembers(g.mu.members)
 }
 
 // ClientIds are the members' ids, sorted, each once. A client that has come back by a new connection while its

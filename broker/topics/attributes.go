@@ -58,17 +58,16 @@ func TypeOfMessage(properties string) string {
 	return TypeNormal
 }
 
-// alterAttributes returns current with the changes of text made, as AttributeParser and AttributeUtil of 5.3.3, with their
-// remarks. current is nil for a new topic; it is not changed.
-func alterAttributes(current map[string]string, create bool, text string) (map[string]string, error) {
-	next := maps.Clone(current)
-	type change struct{ key, value string }
-	var changes []change
-	keys, seen := make(map[string]bool), make(map[string]bool)
+// attributeChange is one change: the key with the sign before it, and the value that it gets.
+type attributeChange struct{ key, value string }
+
+// parseAttributes takes the text of changes apart, as AttributeParser of 5.3.3. Each key has a sign.
+func parseAttributes(text string) (changes []attributeChange, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	keys := make(map[string]bool)
 	for item := range strings.SplitSeq(strings.TrimRight(text, ","), ",") {
-		if text == "" {
-			break
-		}
 		key, value, adds := strings.Cut(item, "=")
 		value, _, _ = strings.Cut(value, "=")
 		switch {
@@ -80,38 +79,48 @@ func alterAttributes(current map[string]string, create bool, text string) (map[s
 			return nil, fmt.Errorf("key duplication: %s", key)
 		}
 		keys[key] = true
-		changes = append(changes, change{key, value})
+		changes = append(changes, attributeChange{key, value})
 	}
+	return changes, nil
+}
+
+// alterAttributes returns current with the changes of text made, as AttributeParser and AttributeUtil of 5.3.3, with their
+// remarks. current is nil for a new topic; it is not changed.
+func alterAttributes(current map[string]string, create bool, text string) (map[string]string, error) {
+	changes, err := parseAttributes(text)
+	if err != nil {
+		return nil, err
+	}
+	next, seen := maps.Clone(current), make(map[string]bool)
 	for _, c := range changes {
-		key, value := c.key, c.value
-		real := key[1:]
-		_, there := current[real]
+		sign, key := c.key[0], c.key[1:]
+		_, there := current[key]
 		switch {
-		case real == "" || strings.ContainsAny(real, "+-"):
+		case key == "" || strings.ContainsAny(key, "+-"):
 			//lint:ignore ST1005 the official text
 			return nil, errors.New("kv string format wrong.")
-		case seen[real]:
-			return nil, fmt.Errorf("alter duplication key. key: %s", real)
-		case create && key[0] != '+':
-			return nil, fmt.Errorf("only add attribute is supported while creating topic. key: %s", real)
-		case key[0] == '-' && !there:
-			return nil, fmt.Errorf("attempt to delete a nonexistent key: %s", real)
-		case key[0] != '+' && key[0] != '-':
-			return nil, fmt.Errorf("wrong format key: %s", real)
-		case real != MessageType: // 5.3.3 knows three more, of things that are not here
-			return nil, fmt.Errorf("unsupported key: %s", real)
-		case key[0] == '+' && !slices.Contains(messageTypes, value):
+		case seen[key]:
+			return nil, fmt.Errorf("alter duplication key. key: %s", key)
+		case create && sign != '+':
+			return nil, fmt.Errorf("only add attribute is supported while creating topic. key: %s", key)
+		case sign == '-' && !there:
+			return nil, fmt.Errorf("attempt to delete a nonexistent key: %s", key)
+		case sign != '+' && sign != '-':
+			return nil, fmt.Errorf("wrong format key: %s", key)
+		case key != MessageType: // 5.3.3 knows three more, of things that are not here
+			return nil, fmt.Errorf("unsupported key: %s", key)
+		case sign == '+' && !slices.Contains(messageTypes, c.value):
 			return nil, fmt.Errorf("value is not in set: %v", messageTypes)
 		}
-		seen[real] = true
-		if key[0] == '-' {
-			delete(next, real)
+		seen[key] = true
+		if sign == '-' {
+			delete(next, key)
 			continue
 		}
 		if next == nil {
 			next = make(map[string]string)
 		}
-		next[real] = value
+		next[key] = c.value
 	}
 	if len(next) == 0 {
 		return nil, nil

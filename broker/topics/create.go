@@ -161,9 +161,3 @@ func (t *Table) SetOrder(ordered map[string]string) bool {
 	}
 	return any
 }
-
-// IsRetry tells whether topic is some group's retry topic.
-func IsRetry(topic string) bool { return strings.HasPrefix(topic, RetryPrefix) }
-
-// IsDLQ tells whether topic is some group's dead-letter topic.
-func IsDLQ(topic string) bool { return strings.HasPrefix(topic, DLQPrefix) }

@@ -68,6 +68,12 @@ func IsLegal(topic string) bool { return topic != "" && message.LegalName(topic)
 // own, where anything would be taken for the broker's word.
 func SendForbidden(topic string) bool { return message.IsNotAllowedSendTopic(topic) }
 
+// IsRetry tells whether topic is some group's retry topic.
+func IsRetry(topic string) bool { return message.IsRetryTopic(topic) }
+
+// IsDLQ tells whether topic is some group's dead-letter topic.
+func IsDLQ(topic string) bool { return message.IsDLQTopic(topic) }
+
 // RetryTopic is the retry topic of a consumer group.
 func RetryTopic(group string) string { return message.RetryTopic(group) }
 

@@ -17,8 +17,11 @@ import (
 // Config is the configuration of one topic. A Config in the table is never changed, only replaced.
 type Config = body.TopicConfig
 
-// SingleTag is the filter type of a topic unless it was created with another.
-const SingleTag = "SINGLE_TAG"
+// The filter types of a topic: its messages have one tag, unless it was created with the other.
+const (
+	SingleTag = "SINGLE_TAG"
+	MultiTag  = "MULTI_TAG"
+)
 
 // System is what the system topics of a new table depend on.
 type System struct {

@@ -1,7 +1,6 @@
 package transaction
 
 import (
-
 	"rocketd/protocol/header"
 	"rocketd/protocol/message"
 )
