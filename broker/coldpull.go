@@ -11,8 +11,8 @@ import (
 
 // coldPulls takes pulls of consumers that are far behind off their connection's goroutine: they may wait for the
 // disk, and what else the client sends by that connection may not wait for them. That a pull will be cold is known
-// from the one before, where that left off; and what was stored before the broker was started is taken for cold. At most a fixed number run at once; one more runs on its
-// connection's goroutine, which slows down just that client.
+// from the one before, where that left off; and what was stored before the broker was started is taken for cold. At most a
+// fixed number run at once; one more runs on its connection's goroutine, which slows down just that client.
 type coldPulls struct {
 	behind int64 // bytes behind the log's end from which a pull counts as cold
 	seed   maphash.Seed

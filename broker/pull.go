@@ -50,16 +50,17 @@ func (b *Broker) firstPull(c *remoting.Call, req *header.PullMessageRequest) (*p
 		return nil, protocol.Errorf(protocol.SystemError, "header field maxMsgNums: %d is negative", req.MaxMsgNums)
 	}
 	var answer *protocol.Command
-	if code := pullCode(got.Status, req.QueueOffset); code != protocol.PullNotFound ||
-		req.SysFlag&pullSuspend == 0 || !b.hold(c, req, p, got.Status == store.Mending) {
-		if code == protocol.PullNotFound && req.SysFlag&pullSuspend != 0 && b.path.stopping.Load() {
-			// Its client has just been told 19 and asks again at once. Another 19 would keep it asking until a pull is
-			// lost with its connection, which a Java client notices after 30 s; after this it waits 3 s.
-			stop := refusal{protocol.ServiceNotAvailable, "the broker is stopping"}
-			answer = stop.answer(c)
-		} else {
-			answer = b.answerPull(c, req, p, &got, code)
-		}
+	code := pullCode(got.Status, req.QueueOffset)
+	waits := code == protocol.PullNotFound && req.SysFlag&pullSuspend != 0
+	switch {
+	case waits && b.hold(c, req, p, got.Status == store.Mending): // its answer follows
+	case waits && b.path.stopping.Load():
+		// Its client has just been told 19 and asks again at once. Another 19 would keep it asking until a pull is
+		// lost with its connection, which a Java client notices after 30 s; after this it waits 3 s.
+		stop := refusal{protocol.ServiceNotAvailable, "the broker is stopping"}
+		answer = stop.answer(c)
+	default:
+		answer = b.answerPull(c, req, p, &got, code)
 	}
 	if req.SysFlag&pullCommitOffset != 0 {
 		b.offsets.Take(c.Conn(), p.group.GroupName, p.topic.TopicName, req.QueueId, req.CommitOffset)
@@ -150,7 +151,7 @@ func (b *Broker) readPull(req *header.PullMessageRequest, p checkedPull) store.G
 	return got
 }
 
-// pullCode is the response code of what a Get found (spec/wire.md section 9).
+// pullCode is the response code of what a Get found, as PullMessageProcessor of 4.9.8.
 func pullCode(s store.GetStatus, offset int64) protocol.ResponseCode {
 	switch s {
 	case store.Found:

@@ -109,7 +109,7 @@ func (b *Broker) routes(m *remoting.Mux) {
 	remoting.Handle(m, protocol.ViewBrokerStatsData, l.scan, b.statsData)
 }
 
-// fastWithout are the codes that the fast port does not serve (spec/wire.md section 6).
+// fastWithout are the codes that the fast port does not serve, as BrokerController#registerProcessor.
 var fastWithout = []protocol.RequestCode{protocol.PullMessage, protocol.LitePullMessage,
 	protocol.PopMessage, protocol.PeekMessage, protocol.Notification, protocol.PollingInfo, protocol.GetAllMessageRequestMode}
 

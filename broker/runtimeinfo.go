@@ -15,7 +15,7 @@ import (
 )
 
 // runtimeInfo (28) is what `mqadmin brokerStatus` and `clusterList` show: texts by key, in the formats of 4.9.8
-// (spec/bodies.md, "Runtime info keys"). Keys of queues in front of thread pools tell of lanes here; sends and
+// (AdminBrokerProcessor#prepareRuntimeInfo). Keys of queues in front of thread pools tell of lanes here; sends and
 // pulls have none, so their sizes and waits are 0.
 func (b *Broker) runtimeInfo(c *remoting.Call, _ *header.Empty) (*protocol.Command, error) {
 	cfg, s := b.config(), &b.stats

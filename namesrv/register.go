@@ -75,37 +75,8 @@ func (t *routeTable) register(req *header.RegisterBrokerRequest, b *body.Registe
 	// The table's own: the request's names keep its whole header.
 	name, addr, id := strings.Clone(req.BrokerName), strings.Clone(req.BrokerAddr), req.BrokerId
 	cluster, haAddr := strings.Clone(req.ClusterName), strings.Clone(req.HaServerAddr)
-	names := t.mu.clusters[cluster]
-	if names == nil {
-		names = make(map[string]bool)
-		t.mu.clusters[cluster] = names
-	}
-	if !names[name] {
-		t.mu.bytes += clusterSize(cluster, name)
-	}
-	names[name] = true
-	set := t.mu.brokers[name]
-	if set == nil {
-		set = &brokerSet{cluster: cluster, addrs: make(map[int64]string), topics: make(map[string]bool)}
-		t.mu.brokers[name] = set
-	}
-	for other, a := range set.addrs { // a slave has become master: an address has one id
-		if a == addr && other != id {
-			delete(set.addrs, other)
-			t.changedLocked(set)
-		}
-	}
-	old, known := set.addrs[id]
-	if !known || old != addr { // an empty address is one too, and has to be in the set to be removed with it
-		set.addrs[id] = addr
-		t.changedLocked(set)
-		if other := t.mu.live[old]; known && other != nil && other.name == name {
-			t.log.Warn("two brokers of one name and id at different addresses: clients see the one that registered last; "+
-				"give one another brokerName (or brokerId), unless this is a broker that came back at a new address",
-				"cluster", set.cluster, "broker", name, "brokerId", id, "before", old, "now", addr)
-		}
-		t.log.Info("broker address changed", "cluster", set.cluster, "broker", name, "brokerId", id, "from", old, "to", addr)
-	}
+	set := t.setLocked(cluster, name)
+	known := t.setAddrLocked(name, set, id, addr)
 	prev := t.mu.live[addr]
 	if prev != nil && prev.name != name { // a broker that was renamed: an address has one name
 		t.dropAddrLocked(prev.name, addr)
@@ -133,6 +104,48 @@ func (t *routeTable) register(req *header.RegisterBrokerRequest, b *body.Registe
 		}
 	}
 	return result, nil
+}
+
+// setLocked is the broker set of a name, made at need, and notes that it is in a cluster.
+func (t *routeTable) setLocked(cluster, name string) *brokerSet {
+	names := t.mu.clusters[cluster]
+	if names == nil {
+		names = make(map[string]bool)
+		t.mu.clusters[cluster] = names
+	}
+	if !names[name] {
+		t.mu.bytes += clusterSize(cluster, name)
+	}
+	names[name] = true
+	set := t.mu.brokers[name]
+	if set == nil {
+		set = &brokerSet{cluster: cluster, addrs: make(map[int64]string), topics: make(map[string]bool)}
+		t.mu.brokers[name] = set
+	}
+	return set
+}
+
+// setAddrLocked makes an address that of a broker id and tells whether the id had one before.
+func (t *routeTable) setAddrLocked(name string, set *brokerSet, id int64, addr string) (known bool) {
+	for other, a := range set.addrs { // a slave has become master: an address has one id
+		if a == addr && other != id {
+			delete(set.addrs, other)
+			t.changedLocked(set)
+		}
+	}
+	old, known := set.addrs[id]
+	if known && old == addr { // an empty address is one too, and has to be in the set to be removed with it
+		return true
+	}
+	set.addrs[id] = addr
+	t.changedLocked(set)
+	if other := t.mu.live[old]; known && other != nil && other.name == name {
+		t.log.Warn("two brokers of one name and id at different addresses: clients see the one that registered last; "+
+			"give one another brokerName (or brokerId), unless this is a broker that came back at a new address",
+			"cluster", set.cluster, "broker", name, "brokerId", id, "before", old, "now", addr)
+	}
+	t.log.Info("broker address changed", "cluster", set.cluster, "broker", name, "brokerId", id, "from", old, "to", addr)
+	return known
 }
 
 func (t *routeTable) setTopicsLocked(name string, set *brokerSet, topics map[string]*body.TopicConfig) {

@@ -13,7 +13,7 @@ import (
 	"rocketd/protocol/body"
 )
 
-// Bits of a topic's perm (spec/bodies.md, QueueData).
+// Bits of a topic's perm (PermName of 4.9.8).
 const (
 	permWrite int32 = 2
 	permRead  int32 = 4

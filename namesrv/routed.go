@@ -6,7 +6,7 @@ import (
 )
 
 // Routed returns the request codes that a name server serves, in no particular order. It answers nothing at all to
-// the others, as the official one (spec/wire.md section 6).
+// the others, as the official one.
 func Routed() []protocol.RequestCode { return mux().Codes() }
 
 // Headers returns the header of every request code that a name server serves: conformance/badinput makes its requests of them.

@@ -1,6 +1,6 @@
 // Package clients knows who is connected: the members and subscriptions of each consumer group, and the
 // members of each producer group. It lives on heartbeats and ends of connections and keeps nothing on disk.
-// The rules are those of ConsumerManager and ProducerManager of 4.9.8 (spec/wire.md section 13).
+// The rules are those of ConsumerManager and ProducerManager of 4.9.8.
 package clients
 
 import (

@@ -1,7 +1,6 @@
 // Package delay delivers delayed messages when they are due. A message with a delay level waits in the topic
 // SCHEDULE_TOPIC_XXXX, in queue level-1; the tagsCode of its entry there is the time it is due (ms). When
-// that time has come, a copy goes to its real topic (spec/store-format.md section 9,
-// spec/message-format.md section 13).
+// that time has come, a copy goes to its real topic. The form on disk is that of ScheduleMessageService of 4.9.8.
 //
 // All messages of a level have the same delay, so a level's queue is in the order of due times: only its head
 // needs a timer. Each level has a goroutine, which owns the level's place in the queue:

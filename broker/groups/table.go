@@ -37,7 +37,7 @@ func DefaultConfig(group string) *Config {
 // even when auto-creation is off.
 const systemPrefix = "CID_RMQ_SYS_"
 
-// system are the groups that every broker has (spec/message-format.md section 9).
+// system are the groups that every broker has, as SubscriptionGroupManager of 4.9.8.
 var system = []string{
 	"TOOLS_CONSUMER", "FILTERSRV_CONSUMER", "SELF_TEST_C_GROUP", "CID_ONS-HTTP-PROXY",
 	"CID_ONSAPI_PULL", "CID_ONSAPI_PERMISSION", "CID_ONSAPI_OWNER",

@@ -1,5 +1,5 @@
 // Package longpoll holds pulls that found nothing until a message arrives, the time is over, the client is
-// gone, or the broker stops (spec/wire.md section 9).
+// gone, or the broker stops.
 //
 // A held pull is one small struct in two lists: that of its queue, which arrivals and the scan look through,
 // and that of its owner, the connection that closes. Whoever takes it out of its queue's list (its "claim",

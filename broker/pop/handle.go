@@ -15,7 +15,7 @@ import (
 const OrderRevive = 999
 
 // Handle is a receipt handle: what a client needs to acknowledge a popped message. Its text is eight fields parted by
-// single spaces (ExtraInfoUtil of 5.3.3, spec/pop.md section 3), the last of which may be missing:
+// single spaces (ExtraInfoUtil of 5.3.3), the last of which may be missing:
 //
 //	startOffset popTime invisibleTime reviveQid retryFlag brokerName queueId msgQueueOffset
 type Handle struct {

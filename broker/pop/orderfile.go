@@ -6,7 +6,7 @@ import (
 	"rocketd/compat"
 )
 
-// consumerOrderInfo.json is the official file (spec/pop.md section 11): by `topic@group` and queue id what is under way
+// consumerOrderInfo.json is the file of ConsumerOrderInfoManager of 5.3.3: by `topic@group` and queue id what is under way
 // there. Of the offsets all but the first are told as distances to it.
 
 type orderFile struct {

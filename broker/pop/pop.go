@@ -1,6 +1,6 @@
 // Package pop is what a broker keeps of POP consumption (5.x): which messages groups have taken and not yet
 // acknowledged, so that these come again; which requests for messages wait; and how the clients of a group share the
-// queues. The rules are those of 5.3.3 (spec/pop.md), the form on disk is our own.
+// queues. The rules are those of 5.3.3, the form on disk is our own.
 //
 // A pop takes messages of a queue: the group's offset moves past them, and a checkpoint says that they are under way. A
 // message that is not acknowledged in time is copied to the retry topic of group and topic, or to the dead letters.

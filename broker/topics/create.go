@@ -10,7 +10,7 @@ const (
 	defaultQueues   = 16 // of a TopicConfig that says nothing else: the cluster-named topic
 )
 
-// addSystem puts the topics that every broker has into the table (spec/message-format.md section 9). Three of them are
+// addSystem puts the topics that every broker has into the table, as TopicConfigManager of 4.9.8. Three of them are
 // named after the broker and its cluster, which may be called what no topic may: 4.9.8 keeps these too, and makes
 // folders of their names.
 //

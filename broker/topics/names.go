@@ -31,7 +31,7 @@ const MaxLength = message.MaxTopicLength
 // answers and clients' tables of that size.
 const MaxQueues = 65_535
 
-// Permission bits of a topic or broker (spec/message-format.md section 10).
+// Permission bits of a topic or broker (PermName of 4.9.8).
 const (
 	PermInherit int32 = 1
 	PermWrite   int32 = 2

@@ -1,7 +1,7 @@
 // Package transaction keeps watch over half messages: messages of transactions whose producers have not yet said commit
 // or rollback. A half message lies in RMQ_SYS_TRANS_HALF_TOPIC; what becomes of it is told by an op message in
 // RMQ_SYS_TRANS_OP_HALF_TOPIC, whose body is the half message's queue offset. Who ends a transaction writes the op; this
-// package reads the ops and asks the producers about the half messages that have none (spec/store-format.md section 10).
+// package reads the ops and asks the producers about the half messages that have none.
 //
 //	half   ✓ ✓ ✓ ✓ ✗ ✓ ✗ ✓ ✓ ? ? ? ?          ✓ has an op, ✗ is due for a check, ? is too young
 //	       ───────▲───────────▲───
