@@ -35,26 +35,26 @@ func (b *Broker) openAcl(cfg *Config) (err error) {
 	if cfg.AclEnable {
 		b.acl = b.accounts
 	}
-	if err := b.readCredentials(cfg); err != nil {
+	c, err := b.readCredentials(cfg)
+	if err != nil {
 		return err
 	}
+	b.credentials.Store(c)
 	b.surface, err = admin.New(cfg.SurfaceConfig, admin.Options{Server: "broker " + cfg.BrokerName, Accounts: b.accounts, Clock: b.clock, Log: b.log})
 	return err
 }
 
-// readCredentials reads the account that signs what goes to name servers.
-func (b *Broker) readCredentials(cfg *Config) error {
+// readCredentials reads the account that is to sign what goes to name servers; nil: there is none.
+func (b *Broker) readCredentials(cfg *Config) (*acl.Credentials, error) {
 	if cfg.NamesrvAccountFile == "" {
-		b.credentials.Store(nil)
-		return nil
+		return nil, nil
 	}
 	c, err := acl.ReadCredentials(cfg.NamesrvAccountFile)
 	if err != nil {
-		return fmt.Errorf("namesrvAccountFile: %w", err)
+		return nil, fmt.Errorf("namesrvAccountFile: %w", err)
 	}
 	acl.WarnModes(cfg.NamesrvAccountFile, b.log)
-	b.credentials.Store(c)
-	return nil
+	return c, nil
 }
 
 // signed is a request to a name server, signed if there is an account for it.

@@ -174,7 +174,7 @@ func TestAccountFileMode(t *testing.T) {
 		}
 		var out bytes.Buffer
 		b := &Broker{log: slog.New(slog.NewTextHandler(&out, nil))}
-		if err := b.readCredentials(&Config{NamesrvAccountFile: path}); err != nil {
+		if _, err := b.readCredentials(&Config{NamesrvAccountFile: path}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(out.String(), "OTHERS MAY READ"); got != want || strings.Contains(out.String(), "brokerSecret") {

@@ -120,7 +120,8 @@ func (b *Broker) Reload(read Config) error {
 		return err
 	}
 	read.logOddities(b.log, brokerId)
-	if err := errors.Join(b.reloadTLS(old, &read), b.readCredentials(&read)); err != nil {
+	credentials, err := b.readCredentials(&read)
+	if err := errors.Join(b.reloadTLS(old, &read), err); err != nil {
 		return err
 	}
 	shown, err := b.nextLocked(old)
@@ -138,12 +139,14 @@ func (b *Broker) Reload(read Config) error {
 		}
 	}
 	if len(props.Keys()) == 0 && slices.Equal(read.extra, old.extra) {
+		b.credentials.Store(credentials) // its file may have
 		b.log.Info("configuration file read again: nothing has changed", "file", old.file)
 		return nil
 	}
 	if err := b.changeLocked(props, "its file", func(*Config, []compat.KeyValue) error { return nil }); err != nil {
 		return err
 	}
+	b.credentials.Store(credentials)
 	next := *b.config()
 	next.extra = read.extra
 	b.cfg.Store(&next)

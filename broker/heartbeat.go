@@ -143,9 +143,8 @@ func (b *Broker) notifyGroup(group string) {
 	if g == nil || !b.config().NotifyConsumerIdsChangedEnable {
 		return
 	}
+	req := protocol.NewRequest(protocol.NotifyConsumerIdsChanged, &header.NotifyConsumerIdsChangedRequest{ConsumerGroup: group}, nil)
 	for _, conn := range g.Conns() {
-		req := protocol.NewRequest(protocol.NotifyConsumerIdsChanged,
-			&header.NotifyConsumerIdsChangedRequest{ConsumerGroup: group}, nil)
 		if err := conn.Oneway(req); err != nil {
 			b.log.Debug("consumer not notified", "group", group, "client", conn.RemoteAddr(), "err", err)
 		}

@@ -290,6 +290,12 @@ func TestNamesrvAccount(t *testing.T) {
 			t.Errorf("%s: signed by %q", tt.file, key)
 		}
 	}
+	p.send("T", 0, "", "x")
+	read := p.Config()
+	read.NamesrvAccountFile, read.MappedFileSizeCommitLog = first, 2*read.MappedFileSizeCommitLog
+	if err := p.Reload(read); err == nil || signedBy() != "" {
+		t.Errorf("a file that is refused for another key: %v, signed by %q", err, signedBy())
+	}
 	if text := l.String(); strings.Contains(text, "adminSecret") || strings.Contains(text, "otherSecret") {
 		t.Error("the log has a secret")
 	}
