@@ -237,7 +237,7 @@ func TestOrderlyGoesOn(t *testing.T) {
 func TestLongPoll(t *testing.T) {
 	s := open(t, "Poll", 2)
 	waiting := func(group string, more ...string) *wire.Pending {
-		f := s.pop(-1, 32, time.Minute, append([]string{"pollTime", "20000", "consumerGroup", group}, more...)...)
+		f := s.pop(-1, 32, time.Minute, append([]string{"pollTime", "60000", "consumerGroup", group}, more...)...)
 		p, err := s.Send(f)
 		if err != nil {
 			t.Fatal(err)
@@ -272,6 +272,32 @@ func TestLongPoll(t *testing.T) {
 	s.remark(a, "NO_MESSAGE_IN_QUEUE")
 	if time.Since(start) < 900*time.Millisecond { // it counts from bornTime
 		t.Errorf("answered after %s", time.Since(start))
+	}
+}
+
+// A pop that waits for a client that has gone takes nothing: the message is for the next one at once, not after the invisible time.
+func TestHeldPopOfGoneClient(t *testing.T) {
+	s := open(t, "HeldGone", 1)
+	gone := s.member("gone")
+	if _, err := gone.Send(gone.pop(0, 32, 5*time.Minute, "pollTime", "120000")); err != nil {
+		t.Fatal(err)
+	}
+	await := func(what string, ok func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(patience); !ok(); {
+			if time.Now().After(deadline) {
+				t.Fatal(what)
+			}
+		}
+	}
+	await("it does not wait", func() bool {
+		return s.want(wire.Request(200055, "consumerGroup", s.group, "topic", s.topic, "queueId", "0"), 0).Ext["pollingNum"] == "1"
+	})
+	gone.Conn.Close()
+	await("the broker does not notice that it has gone", func() bool { return s.ask(wire.Request(38, "consumerGroup", s.group)).Code != 0 })
+	s.send(0, "", "a")
+	if got := s.await(1, patience, func() *wire.Frame { return s.pop(0, 32, time.Minute) }); bodies(got) != "a" {
+		t.Errorf("got %s", bodies(got))
 	}
 }
 
