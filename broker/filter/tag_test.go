@@ -105,15 +105,19 @@ func TestManyTags(t *testing.T) {
 			t.Fatal(err)
 		}
 		subscribed := FromCodes(text.String(), SortCodes(slices.Collect(maps.Keys(codes))))
-		start := time.Now()
-		for i := range 20_000 {
-			code := hash(strconv.Itoa(i))
-			if p, s := parsed.MatchQueue(int64(code)), subscribed.MatchQueue(int64(code)); p != codes[code] || s != p {
-				t.Fatalf("%d tags, code %d: %v from text and %v from codes, want %v", n, code, p, s, codes[code])
+		fastest := time.Hour
+		for try := 0; fastest > 2*time.Second; try++ { // looking at each takes 5 s and more; a busy machine may be slow once
+			if try == 5 {
+				t.Fatalf("%d tags: %v", n, fastest)
 			}
-		}
-		if took := time.Since(start); took > 2*time.Second { // looking at each takes 5 s and more
-			t.Errorf("%d tags: %v", n, took)
+			start := time.Now()
+			for i := range 20_000 {
+				code := hash(strconv.Itoa(i))
+				if p, s := parsed.MatchQueue(int64(code)), subscribed.MatchQueue(int64(code)); p != codes[code] || s != p {
+					t.Fatalf("%d tags, code %d: %v from text and %v from codes, want %v", n, code, p, s, codes[code])
+				}
+			}
+			fastest = min(fastest, time.Since(start))
 		}
 	}
 }
