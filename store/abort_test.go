@@ -14,6 +14,7 @@ import (
 // TestLostAbortFile: after a kill the newest messages of quiet queues are in no file, while those of a busy one are. Nobody
 // loses them when the abort file is lost too, whether there was a checkpoint of this store or none yet.
 func TestLostAbortFile(t *testing.T) {
+	t.Parallel()
 	const busy = 500
 	for _, checkpointed := range []bool{false, true} {
 		for _, later := range []bool{false, true} { // the newest records are in a later file of the log

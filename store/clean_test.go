@@ -66,6 +66,7 @@ func firstFiles(t *testing.T, s *Store) (log, queue, index string) {
 }
 
 func TestCleaning(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		prepare func(s *Store, d *disk, c *clock)
 		want    int // files of the log that go in one run

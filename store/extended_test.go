@@ -182,6 +182,7 @@ func TestGetFiltersByUnit(t *testing.T) {
 // Files of units that are damaged, gone or of another size cost the filtering at the broker and nothing else: all messages
 // are there, and no old entry ever leads to a new unit. Likewise with the option off and on again.
 func TestDamagedUnits(t *testing.T) {
+	t.Parallel()
 	const file = "/store/consumequeue_ext/T/0/00000000000000000000"
 	write := func(at int64, b ...byte) func(vfs.FS) error {
 		return func(fsys vfs.FS) error {
@@ -304,6 +305,7 @@ func TestDelayedUnits(t *testing.T) {
 
 // Units go with the queue, and with the log's minimum.
 func TestUnitsGo(t *testing.T) {
+	t.Parallel()
 	mem, cfg := vfs.NewMem(nil), extendedConfig(smallConfig("/store"))
 	s := openStore(t, mem, cfg, Options{})
 	for n := range 1000 {

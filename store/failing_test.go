@@ -18,6 +18,7 @@ import (
 // later that all is well. What was acknowledged before can be read, and is there after the next start, whether the process
 // just ends, dies, or the power fails.
 func TestFailedFsync(t *testing.T) {
+	t.Parallel()
 	for _, flush := range []string{AsyncFlush, SyncFlush} {
 		mem, cfg, rng := vfs.NewMem(nil), crashConfig(flush), rand.New(rand.NewSource(1))
 		w := newWitness(cfg)

@@ -16,6 +16,7 @@ import (
 // Index files that someone has removed are noticed at the next start and made again: those in the middle as they were, to
 // the byte, and nothing else is touched.
 func TestRemovedIndexFiles(t *testing.T) {
+	t.Parallel()
 	const messages = 700
 	cfg := smallConfig("/store")
 	whole := vfs.NewMem(nil)

@@ -16,6 +16,7 @@ import (
 // TestGarbledIndexFiles: garbage in the middle of an index file, in its entries or its slots, that was there before a start in order
 // is noticed, and every key found; so is that which a query comes upon, by the start after the next stop.
 func TestGarbledIndexFiles(t *testing.T) {
+	t.Parallel()
 	const messages = 500
 	cfg := smallConfig("/store")
 	whole := vfs.NewMem(nil)

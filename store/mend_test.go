@@ -112,6 +112,7 @@ func (f tagFilter) MatchRecord(message.Record) bool { return true }
 // TestMend: whatever stands in the middle of a queue, a running store makes it again from the log, to the byte. Nobody who reads
 // meanwhile passes over a message, whatever the number that is asked for at a time and wherever the reader begins.
 func TestMend(t *testing.T) {
+	t.Parallel()
 	for name, damage := range damages {
 		for _, real := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, disk %t", name, real), func(t *testing.T) {

@@ -23,6 +23,7 @@ func oddStore(t *testing.T) Config {
 
 // TestCheckpointThatIsNoFile: it is put aside, and nothing is missing.
 func TestCheckpointThatIsNoFile(t *testing.T) {
+	t.Parallel()
 	cfg := oddStore(t)
 	name := path.Join(cfg.StorePathRootDir, "checkpoint")
 	if err := os.Remove(name); err != nil {

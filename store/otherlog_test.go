@@ -12,6 +12,7 @@ import (
 // TestQueuesOfAnotherLog: queues and index that a session on another, empty log has made (a wrong storePathCommitLog, or its
 // disk was not mounted) give way to those of the log that is there.
 func TestQueuesOfAnotherLog(t *testing.T) {
+	t.Parallel()
 	topics := []string{"A", "B"}
 	whole := vfs.NewMem(nil)
 	s := openStore(t, whole, smallConfig("/store"), Options{})

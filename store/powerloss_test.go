@@ -15,6 +15,7 @@ import (
 // flush (flushCommitLogLeastPages, 4 pages); a trickle less than flushCommitLogThoroughInterval (10 s) and an interval. All
 // on a clock of its own; the power fails again and again.
 func TestPowerFailureCostsTheInterval(t *testing.T) {
+	t.Parallel()
 	const interval, thorough = 500 * time.Millisecond, 10 * time.Second
 	for _, c := range []struct {
 		name  string

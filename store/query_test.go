@@ -13,6 +13,7 @@ import (
 
 // TestQueryFitsAFrame: the records of a query have room in a frame together; the oldest are given, and one always.
 func TestQueryFitsAFrame(t *testing.T) {
+	t.Parallel()
 	cfg := smallConfig("/store")
 	cfg.MappedFileSizeCommitLog, cfg.MaxMessageSize = 40<<20, 20<<20
 	s := openStore(t, vfs.NewMem(nil), cfg, Options{})

@@ -21,6 +21,7 @@ func zero(mem *vfs.Mem, name string, at, size int64) error {
 // TestDamagedQueueFiles: a queue whose files can't be right is made again from the log, whole, and the others stay as they
 // are. It says so.
 func TestDamagedQueueFiles(t *testing.T) {
+	t.Parallel()
 	disk, cfg, _ := killedStore(t, 200)
 	s := openStore(t, disk, cfg, Options{})
 	for i := range 60 {

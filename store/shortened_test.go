@@ -13,6 +13,7 @@ import (
 // TestShortenedQueues: queues whose first or last file, or all of them, have gone or are damaged behind a place are made again, after a
 // stop and after a kill; what a client has deleted stays deleted.
 func TestShortenedQueues(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(queue string) error{
 		"last file":  func(queue string) error { return os.Remove(filepath.Join(queue, "00000000000000001000")) },
 		"first file": func(queue string) error { return os.Remove(filepath.Join(queue, "00000000000000000000")) },
