@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"rocketd/protocol/message"
@@ -61,19 +62,27 @@ type GetResult struct {
 	MaxOffset       int64
 	Body            []byte // the records, back to back; the caller's, who may give it to RecycleBody
 	Count           int
-	Elsewhere       map[int]int64 // queue offsets of records that have another as their own, by their number in Body (QueueOffset)
-	SuggestSlave    bool          // the reader is further behind than accessMessageInMemoryMaxRatio of memory
-	BehindBytes     int64         // from the last entry looked at to the log's end
-	Cold            bool          // that entry's message may be on the disk only
+	SuggestSlave    bool  // the reader is further behind than accessMessageInMemoryMaxRatio of memory
+	BehindBytes     int64 // from the last entry looked at to the log's end
+	Cold            bool  // that entry's message may be on the disk only
+
+	elsewhere []bodyPlace // of records whose own queue offset is another; QueueOffset tells
+}
+
+// bodyPlace is the queue offset at which record number n of a body stands.
+type bodyPlace struct {
+	n  int
+	at int64
 }
 
 // QueueOffset is the place in the queue of record number n of the body: mostly the record's own, but a light message queue has
 // records of others, and official brokers put what comes behind a gap right at the end.
 func (r *GetResult) QueueOffset(n int, record message.Record) int64 {
-	if at, ok := r.Elsewhere[n]; ok {
-		return at
+	i, ok := slices.BinarySearchFunc(r.elsewhere, n, func(p bodyPlace, n int) int { return p.n - n })
+	if !ok {
+		return record.QueueOffset()
 	}
-	return record.QueueOffset()
+	return r.elsewhere[i].at
 }
 
 // getScratch is memory that one Get needs for itself.
@@ -281,10 +290,10 @@ func (g *get) take(at int64, record message.Record) {
 		copy(r.Body[n:], record)
 	}
 	if record.QueueOffset() != at {
-		if r.Elsewhere == nil {
-			r.Elsewhere = make(map[int]int64)
+		if r.elsewhere == nil { // in a light queue all are
+			r.elsewhere = make([]bodyPlace, 0, min(max(1, g.max), 32))
 		}
-		r.Elsewhere[r.Count] = at
+		r.elsewhere = append(r.elsewhere, bodyPlace{r.Count, at})
 	}
 	r.Count++
 	r.Status = Found
@@ -299,7 +308,9 @@ func (g *get) takeBack(at int64) {
 	}
 	r.Body = r.Body[:len(r.Body)-g.lastSize]
 	r.Count--
-	delete(r.Elsewhere, r.Count)
+	if n := len(r.elsewhere); n > 0 && r.elsewhere[n-1].n == r.Count {
+		r.elsewhere = r.elsewhere[:n-1]
+	}
 	if r.Count == 0 {
 		r.Status = NoMatchedMessage
 	}

@@ -160,6 +160,33 @@ func TestMultiDispatchRefused(t *testing.T) {
 	closeStore(t, s)
 }
 
+// TestPlacesInALightQueue: a Get tells where records stand in the queue, whatever their own queue offset is.
+func TestPlacesInALightQueue(t *testing.T) {
+	s := openStore(t, vfs.NewMem(newClock().Now), lightConfig(), Options{})
+	defer func() { closeStore(t, s) }()
+	var last []*Put
+	for i := range 6 {
+		if last = put(t, s, newMessage("T", 2, i)); i%2 == 1 {
+			last = put(t, s, dispatched(i, "%LMQ%a"))
+		}
+	}
+	waitDispatched(t, s, last[0].End)
+	for _, c := range []struct {
+		topic   string
+		queueId int32
+		want    string
+	}{{"%LMQ%a", 0, "[1 2]"}, {"T", 2, "[1 2 3 4 5 6 7 8]"}} {
+		got := s.Get(c.topic, c.queueId, 1, 32, nil)
+		var at []int64
+		for n, r := range records(t, got.Body) {
+			at = append(at, got.QueueOffset(n, r))
+		}
+		if fmt.Sprint(at) != c.want {
+			t.Errorf("%s: %v, want %s", c.topic, at, c.want)
+		}
+	}
+}
+
 // TestMultiDispatchOfWhatWaits: a message that waits, or that comes again to one group, is in no further queue: it gets there when it gets to
 // its own topic, or has been there.
 func TestMultiDispatchOfWhatWaits(t *testing.T) {
