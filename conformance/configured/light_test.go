@@ -99,3 +99,27 @@ func TestLightGroups(t *testing.T) {
 		t.Errorf("the table of groups has %s", group)
 	}
 }
+
+// A message that waits is in no light queue before it is in its own topic. The official server puts it there at once, so that it is
+// consumed before it is due, or although it is never committed; and its copies once more.
+func TestLightQueuesOfWhatWaits(t *testing.T) {
+	t.Parallel()
+	s := connect(t)
+	topic := s.topic("LightWaits")
+	s.Done(message(topic, "late", "INNER_MULTI_DISPATCH", "%LMQ%late", "DELAY", "1"))
+	half := s.Done(wire.Half(topic, 0, "LightProducer", "half", "INNER_MULTI_DISPATCH", "%LMQ%half"))
+	undone := s.Done(wire.Half(topic, 0, "LightProducer", "undone", "INNER_MULTI_DISPATCH", "%LMQ%undone"))
+	s.Done(wire.EndSent("LightProducer", undone, wire.Rollback))
+	s.Done(wire.EndSent("LightProducer", half, wire.Commit))
+	until(t, "both are in their topic", func() bool { return s.max(topic, 0) == 2 })
+	want := map[string]int64{"%LMQ%late": 1, "%LMQ%half": 1, "%LMQ%undone": 0}
+	if official() {
+		want = map[string]int64{"%LMQ%late": 2, "%LMQ%half": 2, "%LMQ%undone": 1}
+	}
+	for name, n := range want {
+		until(t, "they are in "+name, func() bool { return s.max(name, 0) >= n })
+		if got := s.max(name, 0); got != n {
+			t.Errorf("%d messages in %s, want %d", got, name, n)
+		}
+	}
+}
