@@ -18,7 +18,7 @@ func TestLightQueueWakes(t *testing.T) {
 	s := connect(t)
 	topic := s.topic("LightWakes")
 	hold := func(group, name string) *wire.Pending {
-		p, err := connect(t).Conn.Send(pull(group, name, 0).Set("sysFlag", "6").Set("suspendTimeoutMillis", "20000"))
+		p, err := connect(t).Conn.Send(pull(group, name, 0).Set("sysFlag", "6").Set("suspendTimeoutMillis", "50000"))
 		if err != nil {
 			t.Fatal(err)
 		}
