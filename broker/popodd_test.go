@@ -141,6 +141,17 @@ func TestPopLight(t *testing.T) {
 	if len(again) != 1 || string(again[0].Body) != "one" {
 		t.Errorf("come again: %v", texts(again))
 	}
+	b.acknowledge(again...)
+	// A queue that is removed takes with it what is under way: another of that name has other messages there.
+	b.send("TopicA", 1, "INNER_MULTI_DISPATCH=%LMQ%a", "three")
+	b.stored("%LMQ%a", 0, 2, 3)
+	if list := b.pops(popHeader("%LMQ%a", 32, time.Minute)); len(list) != 1 || b.path.pop.checkpoints.Open() != 1 {
+		t.Fatalf("%v are under way", texts(list))
+	}
+	check(t, "delete", b.ask(protocol.DeleteTopicInBroker, &header.DeleteTopicRequest{Topic: "%LMQ%a"}, nil), protocol.Success, "")
+	if n := b.path.pop.checkpoints.Open(); n != 0 {
+		t.Errorf("%d checkpoints of a queue that is gone", n)
+	}
 }
 
 // Who names a queue that it has never popped makes nobody keep it: as many names as there may be queues would else keep all groups

@@ -91,6 +91,7 @@ func (b *Broker) deleteTopic(c *remoting.Call, req *header.DeleteTopicRequest) (
 		return nil, err
 	}
 	if isLmq(req.Topic) {
+		b.forgetPopped(func(k pop.Key) bool { return k.Topic == req.Topic })
 		if err := b.store.DeleteLmq(req.Topic); err != nil {
 			return nil, protocol.Errorf(protocol.SystemError, "the topic's queue could not be removed: %v", err)
 		}
