@@ -118,7 +118,7 @@ func (b *Broker) ackOrderly(c *remoting.Call, a pop.Ack) *refusal {
 			}
 		}
 		b.offsets.Commit(c.Conn(), a.Group, a.Topic, a.QueueId, next)
-		if p.Busy(q, next, "") == 0 {
+		if p.Busy(q, next, "", 0) == 0 {
 			b.path.pop.held.Notify(q.Key)
 		}
 	}

@@ -300,7 +300,7 @@ func (b *Broker) popAvailable(t *topics.Config, group string, queueId int32, ord
 		}
 		q := c.Queue(k)
 		offset, ok := b.offsets.Query(group, topic, queueId)
-		if ordered && c.Busy(q, offset, attemptId) > 0 || !ordered && b.popBarred(q) {
+		if ordered && c.Busy(q, offset, attemptId, 0) > 0 || !ordered && b.popBarred(q) {
 			return true
 		}
 		if !ok {

@@ -74,7 +74,7 @@ func (t *taking) queue(topic string, queueId int32, isRetry bool) {
 	defer q.Unlock()
 	offset := b.popOffset(t, q)
 	if req.Order {
-		if until := c.Busy(q, offset, req.AttemptId); until > 0 {
+		if until := c.Busy(q, offset, req.AttemptId, req.InvisibleTime); until > 0 {
 			if t.busy == 0 || until < t.busy {
 				t.busy = until
 			}

@@ -267,7 +267,7 @@ func TestForget(t *testing.T) {
 		if err := b.Forget(func(k Key) bool { return k.Topic == "T" }); err != nil {
 			t.Fatal(err)
 		}
-		if b.Busy(b.Queue(queueT), 0, "") != 0 || b.Inflight(b.Queue(queueT)) != 0 {
+		if b.Busy(b.Queue(queueT), 0, "", 0) != 0 || b.Inflight(b.Queue(queueT)) != 0 {
 			t.Error("still under way")
 		}
 		b.reopen(0)

@@ -56,7 +56,7 @@ func TestInvisibleForEver(t *testing.T) {
 			pass(24 * time.Hour)
 			b.wantAgain()
 			b.PoppedOrderly(q, "", now, invisible, []int64{1}, nil)
-			if b.Busy(q, 1, "") <= now {
+			if b.Busy(q, 1, "", 0) <= now {
 				t.Errorf("invisible for %d ms: the batch bars nobody", invisible)
 			}
 		})

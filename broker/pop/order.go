@@ -18,10 +18,15 @@ type order struct {
 	visible   map[int64]int64 // ms, of messages whose time was changed
 }
 
+// sameAttempt tells whether a pop is the one that took the batch, tried again.
+func (o *order) sameAttempt(attemptId string) bool {
+	return o.attemptId != "" && o.attemptId == attemptId
+}
+
 // busyUntil is when the first message that is not acknowledged becomes visible, as far as that lies ahead; 0: the batch
 // keeps nobody from the next.
 func (o *order) busyUntil(attemptId string, now int64) (until int64) {
-	if o == nil || o.attemptId != "" && o.attemptId == attemptId {
+	if o.sameAttempt(attemptId) {
 		return 0
 	}
 	for i, offset := range o.offsets {
@@ -92,15 +97,22 @@ func (o *order) appendCounts(dst []byte, k Key) []byte {
 }
 
 // Busy tells until when (ms) an orderly pop of a queue has to wait for the batch before; 0: it need not. The group
-// stands at an offset, -1: nowhere yet.
-func (c *Checkpoints) Busy(q *Queue, at int64, attemptId string) int64 {
+// stands at an offset, -1: nowhere yet. A batch without an invisible time gets that of the first pop which would have its messages,
+// as in 5.3.3.
+func (c *Checkpoints) Busy(q *Queue, at int64, attemptId string, invisible int64) int64 {
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q.order != nil {
-		q.order.stands(at)
+	o := q.order
+	if o == nil {
+		return 0
 	}
-	return q.order.busyUntil(attemptId, now)
+	o.stands(at)
+	if invisible > 0 && o.invisible <= 0 && !o.sameAttempt(attemptId) {
+		o.invisible = invisible
+		c.mu.dirty = true
+	}
+	return o.busyUntil(attemptId, now)
 }
 
 // PoppedOrderly notes that a batch was taken in order, and appends to dst what the client is told of its earlier pops.

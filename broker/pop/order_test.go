@@ -19,7 +19,7 @@ func TestOrderlyBatch(t *testing.T) {
 			if want > 0 {
 				until = at + want.Milliseconds()
 			}
-			if got := b.Busy(q, 5, attempt); got != until {
+			if got := b.Busy(q, 5, attempt, 0); got != until {
 				t.Errorf("busy until %d, want %d", got-at, want.Milliseconds())
 			}
 		}
@@ -48,6 +48,27 @@ func TestOrderlyBatch(t *testing.T) {
 	})
 }
 
+// A batch that was popped without an invisible time is barred for that of the pop that comes next, from its own pop on.
+func TestOrderWithoutInvisibleTime(t *testing.T) {
+	started(t, 0, func(t *testing.T, b *bed) {
+		q := b.Queue(queueT)
+		at := time.Now().UnixMilli()
+		b.PoppedOrderly(q, "one", at, 0, []int64{5}, nil)
+		for _, c := range []struct {
+			attempt         string
+			invisible, want int64
+		}{{"", 0, 0}, {"one", 4000, 0}, {"two", 4000, at + 4000}, {"three", 9000, at + 4000}, {"", 0, at + 4000}} {
+			if got := b.Busy(q, 5, c.attempt, c.invisible); got != c.want {
+				t.Errorf("%+v: busy until %d", c, got)
+			}
+		}
+		pass(4 * time.Second)
+		if got := b.Busy(q, 5, "", 1000); got != 0 {
+			t.Errorf("busy until %d afterwards", got)
+		}
+	})
+}
+
 // A kill takes the newest batches with it, and leaves an older one, as the file has it, beside where the group stands: no
 // acknowledgement passes over a message, or takes the group back.
 func TestOrderAfterKill(t *testing.T) {
@@ -67,12 +88,12 @@ func TestOrderAfterKill(t *testing.T) {
 		if what, next := b.AckedOrderly(q, 7, 7, now); what != OrderAdvanced || next != 8 {
 			t.Errorf("the group stands at 7, ack of 7: %v, %d", what, next)
 		}
-		if until := b.Busy(q, 5, ""); until != 0 {
+		if until := b.Busy(q, 5, "", 0); until != 0 {
 			t.Errorf("busy until %d", until)
 		}
 		b.PoppedOrderly(q, "", now, 60_000, []int64{8, 9}, nil)
-		if b.Busy(q, 9, "") == 0 || b.Busy(q, 10, "") != 0 {
-			t.Errorf("busy until %d and %d", b.Busy(q, 9, ""), b.Busy(q, 10, ""))
+		if b.Busy(q, 9, "", 0) == 0 || b.Busy(q, 10, "", 0) != 0 {
+			t.Errorf("busy until %d and %d", b.Busy(q, 9, "", 0), b.Busy(q, 10, "", 0))
 		}
 	})
 }

@@ -388,3 +388,19 @@ func TestBatchAckWrong(t *testing.T) {
 	}
 	s.want(wire.Request(200151).WithBody([]byte(`{"acks":[{"c":"`+s.group+`","r":"0","so":0,"q":0,"rq":0,"pt":1,"it":60000,"b":"AQ=="}]}`)), 1)
 }
+
+// In order, without an invisible time: the batch has that of the pop that comes next.
+func TestOrderlyWithoutInvisibleTime(t *testing.T) {
+	s := open(t, "OrderNow", 1)
+	s.send(0, "", "a", "b", "c")
+	order := func() *wire.Frame { return s.pop(0, 2, 2*time.Second, "order", "true") }
+	a, got := s.take(order().Set("invisibleTime", "0"))
+	s.fields(a, "invisibleTime", "0", "orderCountInfo", "0 0 0")
+	if bodies(got) != "a,b" {
+		t.Fatalf("got %s", bodies(got))
+	}
+	s.want(order(), 210)
+	if again := s.await(2, comeback, order); bodies(again) != "a,b" {
+		t.Errorf("come again: %s", bodies(again))
+	}
+}
