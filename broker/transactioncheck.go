@@ -3,7 +3,6 @@ package broker
 import (
 	"errors"
 	"net/netip"
-	"time"
 
 	"rocketd/broker/clients"
 	"rocketd/broker/topics"
@@ -25,7 +24,7 @@ func (b *Broker) checkOptions() transaction.Options {
 				Interval: millis(cfg.TransactionCheckInterval),
 				TimeOut:  millis(cfg.TransactionTimeOut),
 				CheckMax: cfg.TransactionCheckMax,
-				Reserved: span(cfg.FileReservedTime, time.Hour),
+				Reserved: cfg.ReservedTime(),
 			}
 		},
 		Master: func() bool { return b.config().BrokerRole != store.Slave },

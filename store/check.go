@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 )
 
 // Check refuses what can't work, and what would be served wrongly: better no start than missed messages. Open begins
@@ -54,6 +55,11 @@ func (c *Config) Check() error {
 		return fmt.Errorf("store: enableDLegerCommitLog=true is not served yet")
 	}
 	return nil
+}
+
+// ReservedTime is how long a file is kept: what no Duration can hold is for good, not less than nothing.
+func (c *Config) ReservedTime() time.Duration {
+	return time.Duration(min(int64(c.FileReservedTime), math.MaxInt64/int64(time.Hour))) * time.Hour
 }
 
 // CommitLogDir is the folder of the commit log.

@@ -129,7 +129,7 @@ func (s *Store) deleteExpiredLog(stop <-chan struct{}) error {
 	}
 	forced := cfg.CleanFileForciblyEnable && (100*use.most() > float64(cfg.DiskSpaceCleanForciblyRatio) || use.short(cfg))
 	starts := s.log.FileStarts()
-	reserved := time.Duration(cfg.FileReservedTime) * time.Hour
+	reserved := cfg.ReservedTime()
 	deleted := 0
 	expired := 0 // how many files
 	for ; expired+1 < len(starts) && expired < deleteFilesBatch; expired++ {

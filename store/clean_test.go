@@ -71,8 +71,13 @@ func TestCleaning(t *testing.T) {
 		prepare func(s *Store, d *disk, c *clock)
 		want    int // files of the log that go in one run
 	}{
-		"too young":   {func(s *Store, d *disk, c *clock) { s.DeleteExpiredLog() }, 0},
-		"no reason":   {func(s *Store, d *disk, c *clock) { c.Advance(100 * time.Hour) }, 0},
+		"too young": {func(s *Store, d *disk, c *clock) { s.DeleteExpiredLog() }, 0},
+		"no reason": {func(s *Store, d *disk, c *clock) { c.Advance(100 * time.Hour) }, 0},
+		"kept longer than any Duration": {func(s *Store, d *disk, c *clock) {
+			c.Advance(100 * time.Hour)
+			set(s, func(f *Config) { f.FileReservedTime = 3_000_000 })
+			s.DeleteExpiredLog()
+		}, 0},
 		"by request":  {func(s *Store, d *disk, c *clock) { c.Advance(65 * time.Hour); s.DeleteExpiredLog() }, 8},
 		"ten at most": {func(s *Store, d *disk, c *clock) { c.Advance(100 * time.Hour); s.DeleteExpiredLog() }, 10},
 		"hour": {func(s *Store, d *disk, c *clock) {
