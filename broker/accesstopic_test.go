@@ -160,6 +160,7 @@ func TestWaysIntoTopics(t *testing.T) {
 	}
 	denied(t, "dispatched to another group", owner.asks(protocol.SendMessage, sendHeader("TopicA", 0, "INNER_MULTI_DISPATCH=%LMQ%a,%RETRY%g"), "x"), "group:g")
 	check(t, "dispatched", owner.asks(protocol.SendMessage, sendHeader("TopicA", 0, "INNER_MULTI_DISPATCH=%LMQ%a"), "x"), protocol.Success, "", sendFields...)
+	remotingtest.Eventually(t, "what is stored is in its queues", func() bool { return owner.store.DispatchedOffset() == owner.store.MaxPhyOffset() })
 	if n := owner.store.MaxOffset("TopicA", 0); n != 1 {
 		t.Errorf("TopicA has %d messages, of which its owner sent one", n)
 	}
