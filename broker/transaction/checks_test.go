@@ -238,6 +238,23 @@ func TestImmuneAfterKill(t *testing.T) {
 	})
 }
 
+// TestSameKeyAfterKill: a client that sends a half message again, because no answer came, gives both the same unique key. A kill that
+// loses the places makes neither a copy of the other.
+func TestSameKeyAfterKill(t *testing.T) {
+	bubble(t, func(t *testing.T, f *fixture) {
+		f.run()
+		f.half("x")
+		f.half("x")
+		f.pass(time.Minute)
+		f.want("before", f.times("x"), "60:1 60:1")
+		f.checks.Close()
+		clear(f.places)
+		f.run()
+		f.pass(time.Minute)
+		f.want("after", f.times("x"), "60:1 60:1 120:2 120:2")
+	})
+}
+
 // TestSlave: only a master checks, and one that becomes it takes the places as they are then.
 func TestSlave(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fixture) {
