@@ -13,7 +13,7 @@ import (
 
 // The dialect of JSON that fastjson 1.2.69 writes, and that Java brokers, mqadmin and other clients expect:
 // members in alphabetical order, null members left out, maps with numbers or objects as bare keys, doubles
-// with a decimal. See spec/bodies.md section 0.
+// with a decimal.
 
 // dialect is one of fastjson's forms.
 type dialect struct {

@@ -1,7 +1,7 @@
 // Package protocol is what is on the wire: request and response codes, the command with its two
 // header forms, the frame around it, and the plans that bind typed headers to ext fields.
 //
-// A frame (all integers big-endian; spec/wire.md section 1):
+// A frame (all integers big-endian):
 //
 //	+--------+----------------------+---------------+-------------+
 //	| L (4)  | type (1) | H (3)     | header (H)    | body (L-4-H)|
@@ -11,19 +11,19 @@
 package protocol
 
 // ServerVersion is the version number that the server puts into what it sends: V4_9_8.
-// Clients decide by it whether the server knows SQL92 (spec/wire.md section 5).
+// Clients decide by it whether the server knows SQL92.
 const ServerVersion int32 = 409
 
 // SerializeType is the form of a header.
 type SerializeType byte
 
-// The two header forms (spec/wire.md sections 2 and 3).
+// The two header forms.
 const (
 	JSON   SerializeType = 0
 	Binary SerializeType = 1 // Java: ROCKETMQ
 )
 
-// Flag bits of a command (spec/wire.md section 2).
+// Flag bits of a command.
 const (
 	FlagResponse int32 = 1
 	FlagOneway   int32 = 2

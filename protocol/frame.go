@@ -7,7 +7,7 @@ import (
 )
 
 // MaxFrame is the largest frame, its length field included, that the official server takes by
-// default (spec/wire.md section 1). Larger: the connection is closed.
+// default. Larger: the connection is closed.
 const MaxFrame = 16777216
 
 // headerMask cuts the serialize type off a header length.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The verified examples of spec/wire.md sections 1 and 3.
+// Frames as the official classes encode them.
 const (
 	frame105JSON   = "0000008400000080" // then the header
 	header105JSON  = `{"code":105,"extFields":{"topic":"TopicA"},"flag":0,"language":"JAVA","opaque":1,"serializeTypeCurrentRPC":"JSON","version":409}`

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestDecodeJSON: what fastjson accepts for a command (spec/wire.md section 2, spec/bodies.md section 0).
+// TestDecodeJSON: what fastjson accepts for a command.
 func TestDecodeJSON(t *testing.T) {
 	for name, tt := range map[string]struct {
 		header string

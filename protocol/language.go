@@ -1,6 +1,6 @@
 package protocol
 
-// Language is the language code of a peer (spec/wire.md section 4).
+// Language is the language code of a peer.
 type Language byte
 
 // Language codes. Others that arrive are kept as Other.

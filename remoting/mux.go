@@ -47,7 +47,7 @@ type batch interface {
 }
 
 // NewMux makes an empty Mux. unknown answers requests without a route (the broker: code 3); nil = no
-// answer at all, as the name server does (spec/wire.md section 6). It runs on the connection's goroutine
+// answer at all, as the name server does. It runs on the connection's goroutine
 // and may not wait; when it returns nil there is no answer.
 func NewMux(unknown func(*Call) *Command) *Mux {
 	return &Mux{far: map[int32]*route{}, unknown: unknown}

@@ -15,7 +15,7 @@ import (
 // GetStatus is the outcome of a Get, named as the official GetMessageStatus (its name is a pull's remark).
 type GetStatus int
 
-// The statuses; spec/wire.md section 9 maps them to response codes.
+// The statuses.
 const (
 	Found GetStatus = iota
 	NoMatchedMessage

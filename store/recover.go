@@ -14,7 +14,7 @@ import (
 	"rocketd/store/index"
 )
 
-// recover makes log, queues and index agree (spec/store-format.md section 7):
+// recover makes log, queues and index agree:
 //
 //  1. Without a commit-log file the queues and the index are destroyed: as the official broker does, but loudly.
 //  2. Each queue's end is found. One that ends before what we remember (hint.go) is damaged; when we remember nothing, one that

@@ -182,7 +182,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestEnums: names, ordinals, unknown names (spec/bodies.md section 0).
+// TestEnums: names, ordinals, unknown names.
 func TestEnums(t *testing.T) {
 	for text, want := range map[string]ConsumerData{
 		`{"consumeType":"CONSUME_PASSIVELY","messageModel":"CLUSTERING","consumeFromWhere":"CONSUME_FROM_TIMESTAMP"}`: {ConsumeType: ConsumePassively, MessageModel: Clustering, ConsumeFromWhere: ConsumeFromTimestamp},

@@ -1,6 +1,6 @@
 // Package body is the JSON bodies of requests and answers: plain structs whose members are written by
 // package compat in fastjson's form (field names with the first letter lowered, in alphabetical order). The
-// shapes are those of spec/bodies.md. A member tagged omitempty is null in Java when it is empty.
+// shapes are those of the official classes. A member tagged omitempty is null in Java when it is empty.
 package body
 
 // MessageQueue names one queue. It is comparable and stands as a key in maps, where fastjson writes it as an

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// inflatedExample is what the official class deflates for one topic (spec/bodies.md, RegisterBrokerBody).
+// inflatedExample is what the official class deflates for one topic.
 const inflatedExample = "000000277b22636f756e746572223a332c2274696d657374616d70223a313730303030303030303030307d" +
 	"0000000100000017546f706963412038203820362053494e474c455f544147" + "000000025b5d"
 

@@ -23,7 +23,7 @@ type PopMessageResponse struct {
 	InvisibleTime   int64
 	ReviveQid       int32
 	RestNum         int64  // messages left behind
-	StartOffsetInfo string // spec/pop.md section 3
+	StartOffsetInfo string // this and the next two: broker/pop/handle.go writes their texts
 	MsgOffsetInfo   string
 	OrderCountInfo  string // of an orderly pop only
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// The body of SEND_BATCH_MESSAGE (320) is elements back to back (spec/message-format.md section 6):
+// The body of SEND_BATCH_MESSAGE (320) is elements back to back:
 //
 //	+--------+-----------+-----------+-------+-------------+------+-------------------+------------+
 //	| size   | magic     | body CRC  | flag  | body length | body | properties length | properties |

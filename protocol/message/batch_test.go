@@ -10,7 +10,6 @@ import (
 
 func TestBatch(t *testing.T) {
 	for _, c := range []struct{ name, batch, want string }{
-		// spec/message-format.md section 6.
 		{"flag", "00000032000000000000000000000007000000026869001a4b455953016b0257414954017472756502544147530154616741",
 			`7 "hi" "KEYS\x01k\x02WAIT\x01true\x02TAGS\x01TagA"`},
 		// Two elements sent by the Go client: a separator at the end.
@@ -69,7 +68,7 @@ func TestBatchRefused(t *testing.T) {
 }
 
 func TestStoredProperties(t *testing.T) {
-	// As in a store of the official broker: WAIT twice (spec/message-format.md section 14).
+	// As in a store of the official broker: WAIT twice.
 	for _, c := range []struct{ element, batch, want string }{
 		{"KEYS\x01b0\x02TAGS\x01T", "CLUSTER\x01C\x02WAIT\x01true", "KEYS\x01b0\x02TAGS\x01T\x02CLUSTER\x01C\x02WAIT\x01true"},
 		{"KEYS\x01b0\x02", "WAIT\x01true", "KEYS\x01b0\x02WAIT\x01true"},

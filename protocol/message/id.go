@@ -10,7 +10,7 @@ import (
 const upperHex = "0123456789ABCDEF"
 
 // OffsetMsgId is the id that the broker gives: upper-case hex of store host (4 or 16 bytes), port (4)
-// and commit-log offset (8) (spec/message-format.md section 5).
+// and commit-log offset (8).
 func OffsetMsgId(host netip.AddrPort, phyOffset int64) string {
 	var b [56]byte
 	return string(AppendOffsetMsgId(b[:0], host, phyOffset))

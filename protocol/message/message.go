@@ -1,6 +1,6 @@
 // Package message is a message as it is stored and sent: the commit-log record (which is also an
 // element of a pulled body), the properties text, message ids and system flags, and the names that are reserved.
-// The layouts are drawn in record.go and batch.go; source: spec/message-format.md.
+// The layouts are drawn in record.go and batch.go.
 package message
 
 import "net/netip"

@@ -1,6 +1,6 @@
 package message
 
-// Names of reserved properties (spec/message-format.md section 8; MessageConst of 4.9.8).
+// Names of reserved properties (MessageConst of 4.9.8).
 const (
 	PropertyKeys                           = "KEYS"
 	PropertyTags                           = "TAGS"

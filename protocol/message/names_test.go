@@ -12,7 +12,7 @@ func TestOffsetMsgId(t *testing.T) {
 		offset int64
 		want   string
 	}{
-		{"127.0.0.1:39511", 0, "7F00000100009A570000000000000000"}, // spec/message-format.md section 5
+		{"127.0.0.1:39511", 0, "7F00000100009A570000000000000000"},
 		{"127.0.0.1:33011", 73733, "7F000001000080F30000000000012005"},
 		{"[fd00::26c]:10911", 1 << 40, "FD00000000000000000000000000026C00002A9F0000010000000000"},
 	} {
@@ -49,7 +49,6 @@ func TestValidateTopic(t *testing.T) {
 	}
 }
 
-// The table of spec/message-format.md section 9.
 func TestReservedTopics(t *testing.T) {
 	for _, c := range []struct {
 		topic            string

@@ -6,7 +6,7 @@ import (
 	"rocketd/compat"
 )
 
-// A properties text is name U+0001 value, entries parted by U+0002 (spec/message-format.md section 4).
+// A properties text is name U+0001 value, entries parted by U+0002.
 // Java writes no separator at the end, the Go client does; both are read. As the official reader
 // (MessageDecoder#string2messageProperties of 4.9.8) drops entries without a name or with an empty value,
 // they are not seen here; of entries with one name the last counts, as in its map.
@@ -133,8 +133,7 @@ func RemoveProperty(text, name string) string {
 	return string(AppendProperties(make([]byte, 0, len(text)), text, name))
 }
 
-// TagsCode is the tagsCode of a properties text: the Java hash of TAGS, sign-extended, and 0 without a tag
-// (spec/message-format.md section 7).
+// TagsCode is the tagsCode of a properties text: the Java hash of TAGS, sign-extended, and 0 without a tag.
 func TagsCode(properties string) int64 {
 	tags, ok := Property(properties, PropertyTags)
 	if !ok {

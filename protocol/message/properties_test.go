@@ -72,7 +72,7 @@ func TestTagsCode(t *testing.T) {
 		text string
 		want int64
 	}{
-		{"KEYS\x01k\x02TAGS\x01TagA", 2598919}, // spec/message-format.md section 7
+		{"KEYS\x01k\x02TAGS\x01TagA", 2598919},
 		{"KEYS\x01k", 0},
 		{"TAGS\x01", 0},
 		{"TAGS\x01polygenelubricants", -2147483648}, // the known Java string whose hash is the smallest int

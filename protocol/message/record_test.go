@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// officialHead is the start of a record written by a live 4.9.8 broker (spec/message-format.md section 1); its
+// officialHead is the start of a record written by a live 4.9.8 broker; its
 // 113 bytes of properties are not in the spec, so officialRecord puts a text of that length there.
 const officialHead = "000000d7daa320a73610a68600000001000000000000000000000000000000000000000000000000" +
 	"000001a22888c3337f0000010000be12000001a22888c35a7f00000100009a57000000000000000000000000" +

@@ -1,6 +1,6 @@
 package message
 
-// Bits of a message's system flag (spec/message-format.md section 3; MessageSysFlag of 4.9.8).
+// Bits of a message's system flag (MessageSysFlag of 4.9.8).
 const (
 	Compressed      int32 = 0x1
 	MultiTags       int32 = 0x2

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Reserved topics (spec/message-format.md section 9; TopicValidator of 4.9.8).
+// Reserved topics (TopicValidator of 4.9.8).
 const (
 	TopicAutoCreateKey     = "TBW102" // the default topic that new topics copy
 	TopicSchedule          = "SCHEDULE_TOPIC_XXXX"
@@ -32,7 +32,7 @@ const (
 	replyTopicPostfix = "_REPLY_TOPIC"
 )
 
-// Reserved groups (spec/message-format.md section 9; MixAll of 4.9.8).
+// Reserved groups (MixAll of 4.9.8).
 const (
 	GroupTools               = "TOOLS_CONSUMER"
 	GroupFilterServer        = "FILTERSRV_CONSUMER"

@@ -16,7 +16,7 @@ import (
 	"rocketd/protocol"
 )
 
-// TestSignatureVector: made with the official classes (spec/acl.md section 4).
+// TestSignatureVector: made with the official classes.
 func TestSignatureVector(t *testing.T) {
 	cmd := &protocol.Command{Code: 310, Body: []byte("hello")}
 	for _, f := range [][2]string{{"m", "false"}, {"a", "PG"}, {"b", "topicB"}, {"c", "TBW102"}, {"d", "4"}, {"e", "0"}, {"f", "0"},

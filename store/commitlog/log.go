@@ -1,5 +1,5 @@
 // Package commitlog is the commit log: records back to back in files of a fixed size, one appender,
-// flushing and recovery. The files are the official ones to the byte (spec/store-format.md section 2).
+// flushing and recovery. The files are the official ones to the byte.
 //
 //	file 00000000000000000000                          file 00000000001073741824
 //	+----------+----------+- ... -+-------+---------+  +----------+----------+------------+

@@ -1,5 +1,5 @@
 // Package consumequeue is the consume queues: for each queue of a topic the places of its messages in the
-// commit log, in queue order. The files are the official ones to the byte (spec/store-format.md section 3):
+// commit log, in queue order. The files are the official ones to the byte:
 //
 //	ROOT/consumequeue/<topic>/<queueId>/00000000000000000000   offset of the first byte, 20 digits
 //

@@ -66,7 +66,7 @@ func expect(t *testing.T, table *Table, queueId int32, min, max int64) {
 }
 
 func TestEntryBytes(t *testing.T) {
-	// By hand from spec/store-format.md section 3.
+	// By hand from the layout in entry.go.
 	e := Entry{PhyOffset: 0x0102030405060708, Size: 0x11121314, TagsCode: 2598919}
 	b := e.append(nil)
 	if got := hex.EncodeToString(b); got != "0102030405060708"+"11121314"+"000000000027a807" {

@@ -1,5 +1,4 @@
-// Package index finds records by key: files with a hash table on disk, official to the byte (spec/store-format.md
-// section 4):
+// Package index finds records by key: files with a hash table on disk, official to the byte:
 //
 //	ROOT/index/20261129181941282   the time of creation, yyyyMMddHHmmssSSS in local time
 //

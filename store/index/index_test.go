@@ -104,7 +104,7 @@ func randomText(rng *rand.Rand) string {
 }
 
 func TestFileBytes(t *testing.T) {
-	// Two keys that share the only slot; by hand from spec/store-format.md section 4.
+	// Two keys that share the only slot; by hand from the layout in format.go.
 	mem := vfs.NewMem(nil)
 	x := open(t, mem, 1, 10)
 	if err := x.Put("T", "k", "", 0x10, 5000); err != nil {

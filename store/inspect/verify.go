@@ -115,7 +115,7 @@ func (d *Dir) verify(limit int) (*verify, error) {
 // isPending tells whether the next start dispatches the record at a log offset again.
 func (v *verify) isPending(phyOffset int64) bool { return phyOffset >= v.recoverFrom }
 
-// recoveryStart is where the next start begins to dispatch again (spec/store-format.md section 7).
+// recoveryStart is where the next start begins to dispatch again.
 func (d *Dir) recoveryStart() (int64, error) {
 	l := &d.log
 	if from := d.checkpoint.Dispatched; from >= l.min() && from < l.end() {
