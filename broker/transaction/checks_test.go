@@ -333,6 +333,7 @@ func TestStrangeOps(t *testing.T) {
 		f.half("x")
 		for _, m := range []message.Message{
 			{Properties: opText, Body: []byte("y")}, {Properties: opText, Body: []byte("-1")}, {Properties: opText, Body: []byte("99")},
+			{Properties: opText, Body: []byte("1")}, // where the copy will be
 			{Properties: opText, Body: []byte("99999999999999999999")}, {Properties: "TAGS\x01e", Body: []byte("0")}, {Body: []byte("0")},
 		} {
 			m.Topic, m.BornHost, m.StoreHost = message.TopicTransOpHalf, host, host
@@ -341,7 +342,9 @@ func TestStrangeOps(t *testing.T) {
 		f.run()
 		f.pass(time.Minute)
 		f.want("x", f.times("x"), "60:1")
-		f.want("place", f.place(), "1 6")
+		f.want("place", f.place(), "1 7")
+		f.pass(time.Minute)
+		f.want("x's copy", f.times("x"), "60:1 120:2")
 	})
 }
 
