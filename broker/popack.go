@@ -86,15 +86,14 @@ func (b *Broker) ackOrderly(c *remoting.Call, a pop.Ack) *refusal {
 		return nil
 	}
 	p := b.path.pop.checkpoints
-	q := p.Known(a.Key)
+	q := p.TakeKnown(a.Key)
 	if q == nil {
 		if at, ok := b.offsets.Query(a.Group, a.Topic, a.QueueId); !ok || a.Offset != at || !p.Room(a.Key) { // nothing of it can be under way
 			return nil
 		}
-		q = p.Queue(a.Key)
+		q = p.Take(a.Key)
 	}
-	q.Lock()
-	defer q.Unlock()
+	defer q.Release()
 	at, ok := b.offsets.Query(a.Group, a.Topic, a.QueueId)
 	if !ok {
 		at = -1
@@ -233,10 +232,9 @@ func (b *Broker) changeInvisibleTime(c *remoting.Call, req *header.ChangeInvisib
 func (b *Broker) changeOrderly(a pop.Ack, invisible int64) *header.ChangeInvisibleTimeResponse {
 	p := b.path.pop.checkpoints
 	visible := later(b.clock().UnixMilli(), max(0, invisible))
-	q := p.Known(a.Key)
+	q := p.TakeKnown(a.Key)
 	if q != nil {
-		q.Lock()
-		defer q.Unlock()
+		defer q.Release()
 	}
 	if at, ok := b.offsets.Query(a.Group, a.Topic, a.QueueId); ok && a.Offset < at {
 		return &header.ChangeInvisibleTimeResponse{}

@@ -298,9 +298,9 @@ func (b *Broker) popAvailable(t *topics.Config, group string, queueId int32, ord
 		if !c.Room(k) {
 			return true
 		}
-		q := c.Queue(k)
+		q := c.Known(k) // nil: nothing of it is under way
 		offset, ok := b.offsets.Query(group, topic, queueId)
-		if ordered && c.Busy(q, offset, attemptId, 0) > 0 || !ordered && b.popBarred(q) {
+		if ordered && q != nil && c.Busy(q, offset, attemptId, 0) > 0 || !ordered && b.popBarred(q) {
 			return true
 		}
 		if !ok {
@@ -316,9 +316,10 @@ func (b *Broker) popAvailable(t *topics.Config, group string, queueId int32, ord
 	return found
 }
 
-// popBarred tells whether a group has to acknowledge messages of a queue before it gets more.
+// popBarred tells whether a group has to acknowledge messages of a queue, nil for one that it has never popped, before it gets
+// more.
 func (b *Broker) popBarred(q *pop.Queue) bool {
 	cfg := b.config()
 	c := b.path.pop.checkpoints
-	return c.Open() >= pop.Limit || cfg.EnablePopMessageThreshold && c.Inflight(q) > cfg.PopInflightMessageThreshold
+	return c.Open() >= pop.Limit || q != nil && cfg.EnablePopMessageThreshold && c.Inflight(q) > cfg.PopInflightMessageThreshold
 }

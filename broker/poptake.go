@@ -69,9 +69,8 @@ func (t *taking) queue(topic string, queueId int32, isRetry bool) {
 	if !c.Room(k) {
 		return
 	}
-	q := c.Queue(k)
-	q.Lock()
-	defer q.Unlock()
+	q := c.Take(k)
+	defer q.Release()
 	offset := b.popOffset(t, q)
 	if req.Order {
 		if until := c.Busy(q, offset, req.AttemptId, req.InvisibleTime); until > 0 {

@@ -85,8 +85,7 @@ func (b *Broker) resetPopped(c *remoting.Call, req *header.ResetOffsetRequest, t
 		if !b.path.pop.checkpoints.Room(k) {
 			return nil, protocol.Errorf(protocol.SystemError, "the broker keeps no more queues that are popped")
 		}
-		q := b.path.pop.checkpoints.Queue(k)
-		q.Lock()
+		q := b.path.pop.checkpoints.Take(k)
 		to := b.resetTarget(req.Topic, queueId, req.Timestamp)
 		at, ok := b.offsets.Query(req.Group, req.Topic, queueId)
 		if ok && to >= at && !req.IsForce { // forwards only by force
@@ -97,7 +96,7 @@ func (b *Broker) resetPopped(c *remoting.Call, req *header.ResetOffsetRequest, t
 		if ok && to < at {
 			b.setBackPopped(q.Key, to)
 		}
-		q.Unlock()
+		q.Release()
 		b.path.pop.held.Notify(q.Key)
 		table[b.messageQueue(req.Topic, queueId)] = to
 	}

@@ -11,7 +11,7 @@ import (
 var ErrSame = errors.New("pop: the same messages were popped in this millisecond")
 
 // Popped notes that messages of a queue were taken, at ascending offsets, and that the group stands at next now. When it
-// fails nothing was taken. The queue is locked.
+// fails nothing was taken. The queue is taken.
 func (c *Checkpoints) Popped(q *Queue, start, popTime, invisible int64, offsets []int64, next int64) error {
 	c.gate.RLock()
 	defer c.gate.RUnlock()
@@ -32,10 +32,11 @@ func (c *Checkpoints) Popped(q *Queue, start, popTime, invisible int64, offsets 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		delete(c.mu.open, spot{q, n.start, n.popTime})
+		c.cancelLocked(n)
 		return err
 	}
 	c.enter(n, p)
+	q.stood(p)
 	return nil
 }
 
@@ -47,7 +48,14 @@ func (c *Checkpoints) reserveLocked(q *Queue, i *image) *checkpoint {
 	}
 	n := c.make(q, i)
 	c.mu.open[spot{q, n.start, n.popTime}] = n
+	q.open++
 	return n
+}
+
+// cancelLocked gives up a reserved checkpoint whose record could not be stored.
+func (c *Checkpoints) cancelLocked(n *checkpoint) {
+	delete(c.mu.open, spot{n.queue, n.start, n.popTime})
+	n.queue.open--
 }
 
 // make makes the checkpoint of an image.
@@ -99,6 +107,7 @@ func (c *Checkpoints) dropLocked(n *checkpoint) {
 func (c *Checkpoints) settleLocked(n *checkpoint) {
 	c.mu.segments.remove(n)
 	c.mu.total--
+	n.queue.open--
 }
 
 // Ack is the acknowledgement of one message.
@@ -235,7 +244,7 @@ func (c *Checkpoints) Changed(a Ack, invisible int64) (popTime int64, ok bool, e
 	defer c.mu.Unlock()
 	old.taking &^= bit
 	if err != nil {
-		delete(c.mu.open, spot{q, n.start, n.popTime})
+		c.cancelLocked(n)
 		return 0, false, err
 	}
 	c.enter(n, p)

@@ -38,14 +38,14 @@ func TestUnacknowledgedComesAgain(t *testing.T) {
 		at := b.pop(queueT, 0, 3, 10*time.Second)
 		b.ack(queueT, 0, at, 1)
 		b.ack(queueT, 0, at, 1)
-		if n := b.Inflight(b.Queue(queueT)); n != 2 {
+		if n := b.Inflight(b.queue(queueT)); n != 2 {
 			t.Errorf("%d under way", n)
 		}
 		pass(10*time.Second - time.Millisecond)
 		b.wantAgain()
 		pass(time.Millisecond)
 		b.wantAgain("G T 0", "G T 2")
-		if b.Open() != 0 || b.Inflight(b.Queue(queueT)) != 0 {
+		if b.Open() != 0 || b.Inflight(b.queue(queueT)) != 0 {
 			t.Error("still under way")
 		}
 		got := b.store.queue("%RETRY%G_T", 0)
@@ -85,7 +85,7 @@ func TestRunOfAcksIsOneRecord(t *testing.T) {
 		if n := b.store.MaxOffset(LogTopic, 0) - before; n != 1 {
 			t.Errorf("%d records", n)
 		}
-		if n := b.Inflight(b.Queue(queueT)); n != 4 {
+		if n := b.Inflight(b.queue(queueT)); n != 4 {
 			t.Errorf("%d under way, want 3, 4, 5, 6", n)
 		}
 	})
@@ -122,7 +122,7 @@ func TestTakenInTime(t *testing.T) {
 	started(t, 0, func(t *testing.T, b *bed) {
 		b.fill("T", 2)
 		at := b.pop(queueT, 0, 2, time.Second)
-		n := b.Checkpoints.mu.open[spot{b.Queue(queueT), 0, at}]
+		n := b.Checkpoints.mu.open[spot{b.queue(queueT), 0, at}]
 		taking := func(bits uint32) {
 			b.Checkpoints.mu.Lock()
 			defer b.Checkpoints.mu.Unlock()
@@ -165,7 +165,7 @@ func TestNothingStaysTaken(t *testing.T) {
 			t.Error(err)
 		}
 		for i := range run {
-			if n := b.Checkpoints.mu.open[spot{b.Queue(queueT), run[i].StartOffset, run[i].PopTime}]; n == nil || n.taking != 0 || n.acked != 1 {
+			if n := b.Checkpoints.mu.open[spot{b.queue(queueT), run[i].StartOffset, run[i].PopTime}]; n == nil || n.taking != 0 || n.acked != 1 {
 				t.Fatalf("checkpoint %d: %+v", i, n)
 			}
 		}
@@ -201,7 +201,7 @@ func TestWhatCannotBeStoredIsNotTaken(t *testing.T) {
 		b.fill("T", 3)
 		at := b.pop(queueT, 0, 2, time.Minute)
 		b.store.failing(errFull)
-		q := b.Queue(queueT)
+		q := b.queue(queueT)
 		if err := b.Popped(q, 2, at, 1000, []int64{2}, 3); !errors.Is(err, errFull) {
 			t.Error(err)
 		}
@@ -225,7 +225,7 @@ func TestLimitOfCheckpoints(t *testing.T) {
 		b.fill("T", 9)
 		at := b.pop(queueT, 0, 3, time.Minute)
 		b.pop(queueT, 3, 3, time.Minute)
-		q := b.Queue(queueT)
+		q := b.queue(queueT)
 		if err := b.Popped(q, 6, at, 1000, []int64{6}, 7); !errors.Is(err, ErrFull) {
 			t.Error(err)
 		}
@@ -238,7 +238,7 @@ func TestSamePopTwiceInAMillisecond(t *testing.T) {
 	started(t, 0, func(t *testing.T, b *bed) {
 		b.fill("T", 2)
 		at := b.pop(queueT, 0, 2, time.Minute)
-		if err := b.Popped(b.Queue(queueT), 0, at, 1000, []int64{0}, 1); !errors.Is(err, ErrSame) {
+		if err := b.Popped(b.queue(queueT), 0, at, 1000, []int64{0}, 1); !errors.Is(err, ErrSame) {
 			t.Error(err)
 		}
 	})
@@ -263,11 +263,11 @@ func TestForget(t *testing.T) {
 			b.pop(queueT, i, 1, time.Second)
 		}
 		b.pop(Key{"U", "G", 0}, 0, 1, time.Second)
-		b.PoppedOrderly(b.Queue(queueT), "", time.Now().UnixMilli(), 60_000, []int64{5}, nil)
+		b.PoppedOrderly(b.queue(queueT), "", time.Now().UnixMilli(), 60_000, []int64{5}, nil)
 		if err := b.Forget(func(k Key) bool { return k.Topic == "T" }); err != nil {
 			t.Fatal(err)
 		}
-		if b.Busy(b.Queue(queueT), 0, "", 0) != 0 || b.Inflight(b.Queue(queueT)) != 0 {
+		if b.Busy(b.queue(queueT), 0, "", 0) != 0 || b.Inflight(b.queue(queueT)) != 0 {
 			t.Error("still under way")
 		}
 		b.reopen(0)
@@ -280,12 +280,12 @@ func TestForget(t *testing.T) {
 func TestLimitOfQueues(t *testing.T) {
 	started(t, 0, func(t *testing.T, b *bed) {
 		b.o.QueueLimit = 2
-		b.Queue(queueT)
+		b.queue(queueT)
 		other := Key{Topic: "T", Group: "G", QueueId: 1}
 		if !b.Room(other) {
 			t.Fatal("no room below the limit")
 		}
-		b.Queue(other)
+		b.queue(other)
 		if third := (Key{Topic: "T", Group: "G", QueueId: 2}); b.Room(third) || b.Refused() != 1 {
 			t.Errorf("room beyond the limit, %d refused", b.Refused())
 		}

@@ -26,12 +26,15 @@ func (c *Checkpoints) Forget(of func(Key) bool) error {
 		}
 	}
 	var run []*store.Put
-	c.queues.Lock()
+	var queues []*Queue
+	c.queues.RLock()
 	c.mu.Lock()
 	for k, q := range c.queues.m {
 		if !of(k) {
 			continue
 		}
+		q.held.Add(1)
+		queues = append(queues, q)
 		run = append(run, c.record(appendOffset(nil, k, 0)))
 		if q.order != nil {
 			q.order = nil
@@ -39,12 +42,23 @@ func (c *Checkpoints) Forget(of func(Key) bool) error {
 		}
 	}
 	c.mu.Unlock()
-	c.queues.Unlock()
+	c.queues.RUnlock()
 	for len(run) > 0 {
 		part := run[:min(len(run), renewRun)]
-		run = run[len(part):]
+		of := queues[:len(part)]
+		run, queues = run[len(part):], queues[len(part):]
 		if err := c.put(part...); err != nil {
 			failed = err
+		}
+		c.mu.Lock()
+		for i, q := range of {
+			if part[i].Err == nil {
+				q.stood(part[i])
+			}
+		}
+		c.mu.Unlock()
+		for _, q := range of {
+			q.held.Add(-1)
 		}
 	}
 	return failed

@@ -49,7 +49,7 @@ func BenchmarkPopAndAck(b *testing.B) {
 	bed := newBed(b, newStore())
 	bed.open(0)
 	defer bed.Close()
-	q := bed.Queue(queueT)
+	q := bed.queue(queueT)
 	offsets := make([]int64, maxBatch)
 	run := make([]Ack, maxBatch)
 	b.ReportAllocs()

@@ -29,7 +29,7 @@ func TestMemoryOfCheckpoints(t *testing.T) {
 	defer b.Close()
 	b.o.Store = &forgetful{fakeStore: b.store}
 	var before, after runtime.MemStats
-	q := b.Queue(queueT)
+	q := b.queue(queueT)
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	at := time.Now().UnixMilli()

@@ -46,7 +46,7 @@ func TestInvisibleForEver(t *testing.T) {
 	for _, invisible := range []int64{math.MaxInt64, math.MaxInt64 - 1000, 1 << 60, 10_000_000_000_000_000} {
 		started(t, 0, func(t *testing.T, b *bed) {
 			b.fill("T", 2)
-			q, now := b.Queue(queueT), time.Now().UnixMilli()
+			q, now := b.queue(queueT), time.Now().UnixMilli()
 			q.Lock()
 			err := b.Popped(q, 0, now, invisible, []int64{0}, 1)
 			q.Unlock()

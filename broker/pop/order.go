@@ -116,7 +116,7 @@ func (c *Checkpoints) Busy(q *Queue, at int64, attemptId string, invisible int64
 }
 
 // PoppedOrderly notes that a batch was taken in order, and appends to dst what the client is told of its earlier pops.
-// The queue is locked.
+// The queue is taken.
 func (c *Checkpoints) PoppedOrderly(q *Queue, attemptId string, popTime, invisible int64, offsets []int64, dst []byte) []byte {
 	o := &order{popTime: popTime, invisible: invisible, consumed: c.now(), attemptId: strings.Clone(attemptId), offsets: slices.Clone(offsets)}
 	c.mu.Lock()
@@ -138,7 +138,7 @@ const (
 )
 
 // AckedOrderly acknowledges a message that was popped in order; the group stands at an offset, -1: nowhere yet. The queue is
-// locked.
+// taken.
 func (c *Checkpoints) AckedOrderly(q *Queue, at, offset, popTime int64) (OrderAck, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,7 +162,7 @@ func (c *Checkpoints) AckedOrderly(q *Queue, at, offset, popTime int64) (OrderAc
 	return OrderAdvanced, o.next()
 }
 
-// ChangedOrderly changes when a message that was popped in order becomes visible (ms since 1970). The queue is locked.
+// ChangedOrderly changes when a message that was popped in order becomes visible (ms since 1970). The queue is taken.
 func (c *Checkpoints) ChangedOrderly(q *Queue, offset, popTime, visible int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,14 +180,15 @@ func (c *Checkpoints) ChangedOrderly(q *Queue, offset, popTime, visible int64) {
 // SetBack records that a group was set back to an offset of a queue that it pops: else a start after a kill would bring it
 // to where its earlier pops had brought it, past what it was to get again. 0: what was recorded does not count.
 func (c *Checkpoints) SetBack(k Key, offset int64) error {
-	q := c.Known(k)
+	q := c.hold(k) // not locked: the caller may have taken it
 	if q == nil {
 		return nil
 	}
+	defer q.held.Add(-1)
 	return c.Advanced(q, offset)
 }
 
-// Unblock forgets the batch of a queue that is under way in order. The queue is locked.
+// Unblock forgets the batch of a queue that is under way in order. The queue is taken.
 func (c *Checkpoints) Unblock(q *Queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,6 +208,7 @@ func (c *Checkpoints) Advanced(q *Queue, next int64) error {
 	}
 	c.mu.Lock()
 	c.mu.end = max(c.mu.end, p.End)
+	q.stood(p)
 	c.mu.Unlock()
 	return nil
 }

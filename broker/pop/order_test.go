@@ -8,7 +8,7 @@ import (
 
 func TestOrderlyBatch(t *testing.T) {
 	started(t, 0, func(t *testing.T, b *bed) {
-		q := b.Queue(queueT)
+		q := b.queue(queueT)
 		at := time.Now().UnixMilli()
 		if s := string(b.PoppedOrderly(q, "one", at, 4000, []int64{5, 6, 8}, nil)); s != "0 0 0" {
 			t.Errorf("counts %q", s)
@@ -51,7 +51,7 @@ func TestOrderlyBatch(t *testing.T) {
 // A batch that was popped without an invisible time is barred for that of the pop that comes next, from its own pop on.
 func TestOrderWithoutInvisibleTime(t *testing.T) {
 	started(t, 0, func(t *testing.T, b *bed) {
-		q := b.Queue(queueT)
+		q := b.queue(queueT)
 		at := time.Now().UnixMilli()
 		b.PoppedOrderly(q, "one", at, 0, []int64{5}, nil)
 		for _, c := range []struct {
@@ -73,7 +73,7 @@ func TestOrderWithoutInvisibleTime(t *testing.T) {
 // acknowledgement passes over a message, or takes the group back.
 func TestOrderAfterKill(t *testing.T) {
 	started(t, 0, func(t *testing.T, b *bed) {
-		forgotten := b.Queue(Key{"T", "fresh", 0})
+		forgotten := b.queue(Key{"T", "fresh", 0})
 		for _, c := range []struct {
 			at, offset int64
 			want       OrderAck
@@ -83,7 +83,7 @@ func TestOrderAfterKill(t *testing.T) {
 				t.Errorf("forgotten: the group stands at %d, ack of %d: %v, %d", c.at, c.offset, what, next)
 			}
 		}
-		q, now := b.Queue(queueT), time.Now().UnixMilli()
+		q, now := b.queue(queueT), time.Now().UnixMilli()
 		b.PoppedOrderly(q, "", now, 60_000, []int64{5, 6, 7}, nil)
 		if what, next := b.AckedOrderly(q, 7, 7, now); what != OrderAdvanced || next != 8 {
 			t.Errorf("the group stands at 7, ack of 7: %v, %d", what, next)
@@ -111,8 +111,8 @@ func TestOrderFile(t *testing.T) {
 		if o.acked != 3 || o.popTime != 1795977922393 || o.invisible != 4000 || o.counts[1] != 1 || len(o.offsets) != 2 || o.offsets[1] != 1 {
 			t.Errorf("read: %+v", o)
 		}
-		b.PoppedOrderly(b.Queue(queueT), "id", 5, 6, []int64{10, 12}, nil)
-		b.ChangedOrderly(b.Queue(queueT), 12, 5, 77)
+		b.PoppedOrderly(b.queue(queueT), "id", 5, 6, []int64{10, 12}, nil)
+		b.ChangedOrderly(b.queue(queueT), 12, 5, 77)
 		text, err := b.EncodeOrders()
 		if err != nil {
 			t.Fatal(err)

@@ -47,7 +47,7 @@ func (c *Checkpoints) DecodeOrders(data []byte) error {
 				}
 				o.offsets = append(o.offsets, offset)
 			}
-			c.Queue(Key{topic, group, queueId}).order = o
+			c.queue(Key{topic, group, queueId}).order = o
 		}
 	}
 	return nil

@@ -28,10 +28,12 @@ func (c *Checkpoints) replay() {
 		at = first
 	}
 	at = max(first, min(at, end))
+	c.safe = at
 	records, broken := 0, 0
 	stands := make(map[Key]int64) // by the last record of each queue: a group may have been set back
-	note := func(k Key, next int64) {
-		c.Queue(k)
+	note := func(k Key, next, record int64) {
+		q := c.queue(k)
+		q.recorded = max(q.recorded, record+1)
 		stands[k] = next
 	}
 	for at < end {
@@ -45,10 +47,10 @@ func (c *Checkpoints) replay() {
 			offset := got.QueueOffset(n, r)
 			err := readRecord(r.Body(), func(i *image) {
 				if i.next > 0 {
-					note(i.Key, i.next)
+					note(i.Key, i.next, offset)
 				}
 				c.replayCheckpoint(i, offset)
-			}, c.replayAck, note)
+			}, c.replayAck, func(k Key, next int64) { note(k, next, offset) })
 			if err != nil {
 				broken++
 			}
@@ -71,7 +73,7 @@ func (c *Checkpoints) replay() {
 }
 
 func (c *Checkpoints) replayCheckpoint(i *image, record int64) {
-	q := c.Queue(i.Key)
+	q := c.queue(i.Key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old := c.mu.open[spot{q, i.start, i.popTime}]; old != nil { // recorded anew
@@ -81,6 +83,7 @@ func (c *Checkpoints) replayCheckpoint(i *image, record int64) {
 	n := c.make(q, i)
 	n.record = record
 	if !n.done() {
+		q.open++
 		c.addLocked(n)
 	}
 }
@@ -107,19 +110,23 @@ func (c *Checkpoints) keepPlace() {
 		case <-t.C:
 			c.renew()
 			c.movePlace()
+			c.forgetIdle()
 		}
 	}
 }
 
 // movePlace moves the place to the first record that is needed, once the file of offsets has what the records before it
-// tell of offsets, and all of that is durable.
+// tell of offsets, and all of that is durable. That the place itself is in that file is known when it was written once more: the next
+// time, and then once for a place that stays.
 func (c *Checkpoints) movePlace() {
 	c.gate.Lock()
 	c.mu.Lock()
 	needed := c.mu.segments.needed(c.o.Store.MaxOffset(LogTopic, 0))
 	c.mu.Unlock()
 	c.gate.Unlock()
-	if at, ok := c.o.Place(); ok && needed <= at || needed == 0 {
+	at, ok := c.o.Place()
+	moves := needed > 0 && (!ok || needed > at)
+	if !moves && (!ok || at == c.safe) {
 		return
 	}
 	done := make(chan error, 1)
@@ -132,7 +139,12 @@ func (c *Checkpoints) movePlace() {
 		c.o.Log.Warn("the place of the popped messages is not moved", "error", err)
 		return
 	}
-	c.o.SetPlace(needed)
+	if ok {
+		c.safe = at
+	}
+	if moves {
+		c.o.SetPlace(needed)
+	}
 }
 
 // renewRun is how many checkpoints are recorded anew with one append.

@@ -31,12 +31,12 @@ func TestStartReadsTheLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Advanced(b.Queue(Key{"T", "O", 3}), 7); err != nil {
+		if err := b.Advanced(b.queue(Key{"T", "O", 3}), 7); err != nil {
 			t.Fatal(err)
 		}
 		b.reopen(0)
-		if b.Open() != 2 || b.Inflight(b.Queue(queueT)) != 2 || b.Inflight(b.Queue(other)) != 0 {
-			t.Errorf("%d open, %d and %d under way", b.Open(), b.Inflight(b.Queue(queueT)), b.Inflight(b.Queue(other)))
+		if b.Open() != 2 || b.Inflight(b.queue(queueT)) != 2 || b.Inflight(b.queue(other)) != 0 {
+			t.Errorf("%d open, %d and %d under way", b.Open(), b.Inflight(b.queue(queueT)), b.Inflight(b.queue(other)))
 		}
 		for k, want := range map[Key]int64{queueT: 3, other: 2, {"T", "O", 3}: 7} {
 			if b.mu.offsets[k] != want {
@@ -252,7 +252,7 @@ func TestModel(t *testing.T) {
 				}
 				due()
 			}
-			if n := b.Inflight(b.Queue(queueT)); n != len(open) {
+			if n := b.Inflight(b.queue(queueT)); n != len(open) {
 				r.Fatalf("%d under way, want %d", n, len(open))
 			}
 		})

@@ -14,7 +14,7 @@
 // are read again from a place on that is kept as the offset of ReviveGroup; it moves only when everything before it is in
 // the durable file of offsets or no longer needed. A checkpoint that would hold it back for long is recorded anew.
 //
-// Locks: a Queue's, then the gate, then that of the table. A Queue's is held while messages are read; nobody waits
+// Locks: a Queue's, then the gate, then that of the queues, then that of the table. A Queue's is held while messages are read; nobody waits
 // for anything under the others but one append to the log.
 package pop
 
@@ -74,13 +74,17 @@ type Options struct {
 	Limit, QueueLimit int
 }
 
-// Queue is one queue of a topic as one group pops it. Lock it for a pop: one takes messages at a time.
+// Queue is one queue of a topic as one group pops it. Take locks it for a pop: one takes messages at a time.
 type Queue struct {
 	sync.Mutex
 	Key
+	held atomic.Int32 // by so many users; grows only under the lock of the queues
+	used atomic.Bool  // since forgetIdle has looked at it
 	// Guarded by the table's lock.
 	inflight int // messages popped and not acknowledged
+	open     int // checkpoints, those that are just being recorded too
 	order    *order
+	recorded int64 // the last record that tells where the group stands is before this one; 0: there is none
 }
 
 // Checkpoints are the messages under way. All methods may be called at once.
@@ -89,7 +93,9 @@ type Checkpoints struct {
 
 	queues struct {
 		sync.RWMutex
-		m map[Key]*Queue
+		m    map[Key]*Queue
+		list []*Queue // the same, in no order
+		hand int      // where in the list forgetIdle goes on
 	}
 	refused atomic.Int64 // by QueueLimit
 
@@ -106,6 +112,8 @@ type Checkpoints struct {
 		end      int64
 		dirty    bool // orders have changed since they were saved
 	}
+
+	safe int64 // the place that is durable in the file of offsets; replay's, then keepPlace's
 
 	wake chan struct{} // something is due earlier than thought
 	stop chan struct{}
@@ -150,22 +158,71 @@ func (c *Checkpoints) Close() {
 	})
 }
 
-// Queue returns one queue of a group, made at need; its key is copied.
-func (c *Checkpoints) Queue(k Key) *Queue {
-	if q := c.Known(k); q != nil {
-		return q
-	}
-	c.queues.Lock()
-	defer c.queues.Unlock()
-	q := c.queues.m[k]
+// Take returns one queue of a group, made at need and locked, which is not forgotten before its Release. Its key is copied.
+func (c *Checkpoints) Take(k Key) *Queue {
+	q := c.hold(k)
 	if q == nil {
-		q = &Queue{Key: k.Keep()}
-		c.queues.m[q.Key] = q
+		c.queues.Lock()
+		q = c.makeLocked(k)
+		q.hold()
+		c.queues.Unlock()
+	}
+	q.Lock()
+	return q
+}
+
+// TakeKnown is Take for a queue that is known; nil: it is not.
+func (c *Checkpoints) TakeKnown(k Key) *Queue {
+	q := c.hold(k)
+	if q != nil {
+		q.Lock()
 	}
 	return q
 }
 
-// Known returns a queue that the group has popped, else nil: what a request names is not kept for its sake.
+// Release unlocks a queue that was taken.
+func (q *Queue) Release() {
+	q.Unlock()
+	q.held.Add(-1)
+}
+
+// hold keeps a known queue from being forgotten; nil: it is not known.
+func (c *Checkpoints) hold(k Key) *Queue {
+	c.queues.RLock()
+	defer c.queues.RUnlock()
+	q := c.queues.m[k]
+	if q != nil {
+		q.hold()
+	}
+	return q
+}
+
+func (q *Queue) hold() {
+	q.held.Add(1)
+	if !q.used.Load() { // spares the other cores the write
+		q.used.Store(true)
+	}
+}
+
+func (c *Checkpoints) makeLocked(k Key) *Queue {
+	q := c.queues.m[k]
+	if q == nil {
+		q = &Queue{Key: k.Keep()}
+		c.queues.m[q.Key] = q
+		c.queues.list = append(c.queues.list, q)
+	}
+	return q
+}
+
+// queue returns a queue, made at need, while nothing is forgotten yet: at a start.
+func (c *Checkpoints) queue(k Key) *Queue {
+	c.queues.Lock()
+	defer c.queues.Unlock()
+	return c.makeLocked(k)
+}
+
+// Known returns a queue that the group has popped, else nil: what a request names is not kept for its sake. The queue may be
+// forgotten meanwhile; then nothing of it is under way.
 func (c *Checkpoints) Known(k Key) *Queue {
 	c.queues.RLock()
 	defer c.queues.RUnlock()

@@ -125,10 +125,9 @@ func TestDeathsAndPowerCuts(t *testing.T) {
 		}
 		m.Flush()
 		powertest.Until(t, "they can be read", func() bool { return m.MaxOffset("T", 0) > offsets[n-1] })
-		q, next := m.Queue(queueT), offsets[n-1]+1
-		q.Lock()
+		q, next := m.Take(queueT), offsets[n-1]+1
 		err := m.Popped(q, offsets[0], m.now, span, offsets, next)
-		q.Unlock()
+		q.Release()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,7 @@
 package pop
 
-// QueueLimit is the most queues of groups that are kept, some 200 bytes each. At the limit a group that has never popped a
-// queue gets nothing from it.
+// QueueLimit is the most queues of groups that are kept, some 250 bytes each; those that nobody uses are forgotten. At the limit a
+// group gets nothing from a queue that is not among them.
 const QueueLimit = 1_000_000
 
 // Room tells, and counts, whether a queue is kept, or may be.

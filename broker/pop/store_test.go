@@ -180,9 +180,8 @@ func (b *bed) pop(k Key, start int64, n int, invisible time.Duration) (popTime i
 	for i := range n {
 		offsets = append(offsets, start+int64(i))
 	}
-	q := b.Queue(k)
-	q.Lock()
-	defer q.Unlock()
+	q := b.Take(k)
+	defer q.Release()
 	popTime = time.Now().UnixMilli()
 	if err := b.Popped(q, start, popTime, invisible.Milliseconds(), offsets, start+int64(n)); err != nil {
 		b.tb.Fatal(err)
