@@ -39,8 +39,8 @@ func (b *Broker) heartBeat(c *remoting.Call, _ *header.Empty) (answer *protocol.
 		for j := range d.SubscriptionDataSet {
 			d.SubscriptionDataSet[j].CodeSet = filter.SortCodes(d.SubscriptionDataSet[j].CodeSet)
 		}
-		group, created := b.groups.FindOrCreate(d.GroupName)
-		if created {
+		group, _ := b.groups.FindOrCreate(d.GroupName)
+		if b.groups.Unsaved(d.GroupName) { // made by this heartbeat, or by one that still waits or has failed
 			saved.add(b.groups.Saved)
 		}
 		notify := true
@@ -52,8 +52,9 @@ func (b *Broker) heartBeat(c *remoting.Call, _ *header.Empty) (answer *protocol.
 			if d.UnitMode {
 				sysFlag = topics.FlagUnitSub
 			}
-			if _, created := b.topics.CreateBySendBack(topics.RetryTopic(d.GroupName), group.RetryQueueNums,
-				topics.PermRead|topics.PermWrite, sysFlag); created {
+			retry := topics.RetryTopic(d.GroupName)
+			b.topics.CreateBySendBack(retry, group.RetryQueueNums, topics.PermRead|topics.PermWrite, sysFlag)
+			if b.topics.Unsaved(retry) {
 				saved.add(b.topics.Saved)
 			}
 		}

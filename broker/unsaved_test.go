@@ -40,6 +40,35 @@ func TestTopicNotSaved(t *testing.T) {
 	b.send("New", 0, "", "counts")
 }
 
+// TestGroupNotSaved: while subscriptionGroup.json can't be written, no heartbeat of a new group is answered as if its group were
+// durable, not the one that creates it nor a later one; other groups go on.
+func TestGroupNotSaved(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"subscriptionGroup.json", "topics.json"} { // the latter has its retry topic
+		f := vfs.NewFault(vfs.NewMem(time.Now), nil)
+		b := startPathBrokerOn(t, f, nil)
+		b.failing = true
+		b.beat(b.peer, "c", "Old", "T")
+		f.SetInject(func(op vfs.Op) error {
+			if strings.Contains(op.Name, file) {
+				return errors.New("on purpose")
+			}
+			return nil
+		})
+		for _, what := range []string{"creates it", "finds it", "finds it again"} {
+			_, answer := b.beaten(b.peer, "c", "New", "T")
+			check(t, file+": "+what, answer, protocol.SystemError, "the change could not be stored:*")
+		}
+		b.beat(b.peer, "c", "Old", "T")
+		f.SetInject(nil)
+		b.beat(b.peer, "c", "New", "T")
+		data, err := b.files.ReadFile("/store/config/" + file)
+		if err != nil || !strings.Contains(string(data), `"New"`) && !strings.Contains(string(data), `"%RETRY%New"`) {
+			t.Errorf("%s: not in the file, error %v", file, err)
+		}
+	}
+}
+
 // TestOrphans: topics with messages that are not in the table are named at the start, and not created.
 func TestOrphans(t *testing.T) {
 	t.Parallel()

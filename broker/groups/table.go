@@ -66,13 +66,17 @@ type Table struct {
 		sync.RWMutex
 		groups  map[string]*Config
 		version body.DataVersion
+		fresh   map[string]struct{} // groups created and not known to be in the file
 	}
+	freshCount atomic.Int32 // len(mu.fresh)
+	written    []string     // fresh groups in the text that is being written; the saver's goroutine's
 }
 
 // Open makes the table with the system groups and what the file holds.
 func Open(o Options) (*Table, error) {
 	t := &Table{o: o}
 	t.mu.groups = make(map[string]*Config)
+	t.mu.fresh = make(map[string]struct{})
 	for _, name := range system {
 		t.mu.groups[name] = DefaultConfig(name)
 	}
@@ -126,8 +130,7 @@ func (t *Table) FindOrCreate(group string) (cfg *Config, created bool) {
 	}
 	group = strings.Clone(group) // it may point into a request
 	c := DefaultConfig(group)
-	t.mu.groups[group] = c
-	t.nextLocked()
+	t.createLocked(c)
 	t.o.Log.Info("subscription group created", "group", group)
 	return c, true
 }
@@ -143,13 +146,25 @@ func (t *Table) Put(c *Config) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.mu.groups[c.GroupName] == nil && t.fullLocked() {
-		t.refused.Add(1)
-		return ErrFull
+	if t.mu.groups[c.GroupName] == nil {
+		if t.fullLocked() {
+			t.refused.Add(1)
+			return ErrFull
+		}
+		t.createLocked(c)
+		return nil
 	}
 	t.mu.groups[c.GroupName] = c
 	t.nextLocked()
 	return nil
+}
+
+// createLocked enters a group that is not there.
+func (t *Table) createLocked(c *Config) {
+	t.mu.fresh[c.GroupName] = struct{}{}
+	t.freshCount.Store(int32(len(t.mu.fresh)))
+	t.mu.groups[c.GroupName] = c
+	t.nextLocked()
 }
 
 // maxName is the most bytes of a group's name. Clients allow 255 characters; the official broker has no bound.

@@ -2,10 +2,12 @@ package groups
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -182,6 +184,58 @@ func TestRestart(t *testing.T) {
 	if got, _ := open(t, old, &auto).Lookup("Old"); got == nil || *got != *want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
+}
+
+// failingFiles are files that can't be written while fail is set.
+type failingFiles struct {
+	compat.FileSystem
+	fail atomic.Bool
+}
+
+func (f *failingFiles) WriteFile(name string, data []byte) error {
+	if f.fail.Load() {
+		return errors.New("on purpose")
+	}
+	return f.FileSystem.WriteFile(name, data)
+}
+
+// TestUnsaved: a new group is unsaved until a write has succeeded that it is in, whoever asks for it; what was there before never is.
+func TestUnsaved(t *testing.T) {
+	files := &failingFiles{FileSystem: compat.OSFiles}
+	table, err := Open(Options{Path: filepath.Join(t.TempDir(), "subscriptionGroup.json"), Files: files, Log: slog.New(slog.DiscardHandler),
+		Clock: time.Now, AutoCreate: func() bool { return true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	want := func(what string, unsaved ...string) {
+		t.Helper()
+		for _, group := range []string{"found", "put", "TOOLS_CONSUMER", "none"} {
+			if got := table.Unsaved(group); got != slices.Contains(unsaved, group) {
+				t.Errorf("%s: %s unsaved: %v", what, group, got)
+			}
+		}
+	}
+	want("at the start")
+	files.fail.Store(true)
+	table.FindOrCreate("found")
+	if err := table.Put(DefaultConfig("put")); err != nil {
+		t.Fatal(err)
+	}
+	want("created", "found", "put")
+	failed := make(chan error, 1)
+	table.Saved(func(err error) { failed <- err })
+	if <-failed == nil {
+		t.Fatal("written")
+	}
+	want("not written", "found", "put")
+	files.fail.Store(false)
+	saved(t, table)
+	want("written")
+	if err := table.Put(DefaultConfig("TOOLS_CONSUMER")); err != nil {
+		t.Fatal(err)
+	}
+	want("replaced")
 }
 
 func TestFindAllocatesNothing(t *testing.T) {
