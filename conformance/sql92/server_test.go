@@ -18,6 +18,9 @@ import (
 // patience bounds the wait for an answer that must come. A JVM that compiles while it answers needs some.
 const patience = 15 * time.Second
 
+// queueFile is how many entries a file of a consume queue has: no pull looks beyond one.
+const queueFile = 1100
+
 // server has one broker that serves SQL92.
 var server *target.Target
 
@@ -25,7 +28,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	var err error
 	server, err = target.StartMain(target.Options{Brokers: []target.BrokerOptions{{Conf: map[string]string{
-		"enablePropertyFilter": "true", "filterSupportRetry": "true",
+		"enablePropertyFilter": "true", "filterSupportRetry": "true", "mappedFileSizeConsumeQueue": strconv.Itoa(queueFile * 20),
 	}}}})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
