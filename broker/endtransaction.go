@@ -16,7 +16,7 @@ import (
 
 // Behaviour: END_TRANSACTION (37) as EndTransactionProcessor of 4.9.8: its checks in its order with its remarks. A
 // commit stores the message for its consumers and then the op message that resolves the half message; a rollback only
-// the op. After a kill between the two the half message looks open, and its producer is asked: it may be delivered
+// the op. A transaction that has been ended, by whichever copy of its half message, is not ended again. After a kill between the two the half message looks open, and its producer is asked: it may be delivered
 // twice, never lost. Neither waits for the disk. Clients send the request oneway. All ends of a connection that came
 // together are appended with two calls.
 
@@ -61,11 +61,28 @@ func (b *Broker) endCold(e *ending) {
 
 // endRun carries out ends and answers them.
 func (b *Broker) endRun(run []*ending) {
+	again, failed := b.endFirsts(run)
+	for _, e := range again {
+		if failed { // perhaps the one before it
+			b.endRun([]*ending{e})
+			continue
+		}
+		b.log.Debug("transaction ended already", "queueOffset", e.half.QueueOffset, "fromCheck", e.req.FromTransactionCheck)
+		e.succeed()
+	}
+}
+
+// endFirsts does so with those whose transaction nobody has ended. It returns the others, and whether one failed.
+func (b *Broker) endFirsts(run []*ending) (again []*ending, failed bool) {
 	start := b.clock()
 	var finals, ops []*store.Put
 	var committed, ended []*ending
 	for _, e := range run {
 		if !b.prepareEnd(e) {
+			continue
+		}
+		if checks := b.path.checks; checks != nil && !checks.Begin(e.half.QueueOffset) {
+			again = append(again, e)
 			continue
 		}
 		if e.req.CommitOrRollback == message.TransactionCommit {
@@ -82,6 +99,8 @@ func (b *Broker) endRun(run []*ending) {
 	for _, e := range committed {
 		if e.put.Err != nil {
 			b.stats.putFailed.Add(1)
+			b.undoEnd(e)
+			failed = true
 			code, remark := b.endError(e.put.Err)
 			e.call.Reply(e.call.Answer(code, remark, nil))
 			continue
@@ -90,7 +109,7 @@ func (b *Broker) endRun(run []*ending) {
 		ended = append(ended, e)
 	}
 	if len(ended) == 0 {
-		return
+		return again, failed
 	}
 	for _, e := range ended {
 		e.op = transaction.OpMessage(e.half.QueueId, e.half.QueueOffset, b.storeHost(), start)
@@ -101,19 +120,33 @@ func (b *Broker) endRun(run []*ending) {
 	for _, e := range ended {
 		if e.put.Err != nil { // the check will ask the producer; the answer is a success, as the official one
 			b.stats.putFailed.Add(1)
+			b.undoEnd(e)
 			b.log.Warn("transaction op not stored: the half message looks open", "err", e.put.Err, "queueOffset", e.half.QueueOffset)
 		} else {
 			stored, size = stored+1, size+int64(e.put.Size)
 		}
-		remark := ""
-		if e.req.CommitOrRollback == message.TransactionRollback {
-			remark = unsetRemark
-		}
-		e.call.Reply(e.call.Answer(protocol.Success, remark, nil))
+		e.succeed()
 	}
 	if stored > 0 {
 		b.stats.put(stored, stored, size, b.clock().Sub(start))
 	}
+	return again, failed
+}
+
+// undoEnd has one that could not be carried out ended by whoever comes next.
+func (b *Broker) undoEnd(e *ending) {
+	if checks := b.path.checks; checks != nil {
+		checks.Undo(e.half.QueueOffset)
+	}
+}
+
+// succeed answers one that is carried out, with the official remark.
+func (e *ending) succeed() {
+	remark := ""
+	if e.req.CommitOrRollback == message.TransactionRollback {
+		remark = unsetRemark
+	}
+	e.call.Reply(e.call.Answer(protocol.Success, remark, nil))
 }
 
 // prepareEnd checks an end and makes what it stores; false: it has been answered, or nothing is due.

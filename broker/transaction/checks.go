@@ -93,13 +93,16 @@ type Checks struct {
 	resolved  bits            // half messages from half on that have an op
 	ops       ops             // the op queue
 	listBound int             // of ops.list
-	moved     map[int64]int64 // queue offset of a half message that was stored again → of its copy
+	moved     map[int64]int64 // queue offset of a half message that was stored again → of its copy; written through ends
+	passed    int64           // half at the end of the round before
 	published [2]int64        // the places as the table of offsets has them from us; -1: never told
 	batch     []*step
 	puts      []*store.Put
 	patience  int
 	halfRead  tally // of this round
 	opsRead   tally
+
+	ends ends // also of those who end transactions
 
 	stop    chan struct{}
 	running sync.WaitGroup
@@ -157,6 +160,7 @@ func (c *Checks) run() {
 		}
 		if !c.o.Master() {
 			c.loaded = false // another broker goes on meanwhile
+			c.ends.forget()
 			continue
 		}
 		c.guardedRound()

@@ -39,7 +39,8 @@ func (c *Checks) load() {
 	c.half = at[0]
 	c.ops = ops{place: at[1], seen: at[1]}
 	c.resolved.reset(c.half)
-	c.moved = make(map[int64]int64)
+	c.moved = c.ends.reset()
+	c.passed = c.half
 	c.loaded = c.findCopies()
 }
 
@@ -134,17 +135,23 @@ func (n copyOf) of(at int64, before counted) bool {
 // about a transaction that it has ended, as by the official broker.
 func (c *Checks) move(from, to int64) {
 	if from >= 0 && from < to && len(c.moved) < moveBound {
-		c.moved[from] = to
+		c.ends.move(from, to)
 	}
 }
 
-// forgetMoves drops what leads to copies that are passed.
+// forgetMoves drops what leads to copies that the round before has passed: until then somebody may end one by an earlier copy.
 func (c *Checks) forgetMoves() {
-	for from, to := range c.moved {
-		if _, on := c.moved[to]; !on && to < c.half {
-			delete(c.moved, from)
+	for dropped := true; dropped; {
+		dropped = false
+		for from, to := range c.moved {
+			if _, on := c.moved[to]; !on && to < c.passed {
+				c.ends.unmove(from)
+				dropped = true
+			}
 		}
 	}
+	c.ends.drop(c.passed)
+	c.passed = c.half
 }
 
 // publish tells the places to the table of offsets once everything that they pass, and every copy that was stored for

@@ -231,7 +231,7 @@ func (c *Checks) stored(s *step) {
 		return
 	}
 	c.move(s.at, s.put.QueueOffset)
-	if s.fate == check {
+	if s.fate == check && !c.ends.ending(s.put.QueueOffset) { // else its op is on the way
 		c.ask(s)
 	}
 }

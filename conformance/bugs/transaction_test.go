@@ -107,6 +107,36 @@ func TestTransactionImmunity(t *testing.T) {
 	}
 }
 
+// A producer ends its transaction while it is asked about it, and answers for the copy too. The official server stores the message for
+// each; here the first end counts, whichever it is.
+func TestTransactionEndedTwice(t *testing.T) {
+	t.Parallel()
+	const group = "ended-twice"
+	s := checking(t, group)
+	topic := s.topic("EndedTwice", 2)
+	for queue := range 2 {
+		body := "racing " + text(int64(queue))
+		half := s.Done(wire.Half(topic, queue, group, body))
+		until(t, "it is asked about", func() bool { checks, _ := s.checks(body); return len(checks) > 0 })
+		checks, _ := s.checks(body)
+		ends := []*wire.Frame{wire.EndSent(group, half, wire.Commit), wire.EndChecked(group, checks[0], wire.Commit)}
+		s.Done(ends[1-queue])
+		s.Done(ends[queue])
+	}
+	s.Done(wire.Request(310, "a", "P-bugs", "b", topic, "c", "TBW102", "d", "4", "e", "1", "f", "0", "g", text(time.Now().UnixMilli()), "h", "0",
+		"i", "", "j", "0", "k", "false", "m", "false").WithBody([]byte("last")))
+	want := int64(1)
+	if official() {
+		want = 2
+	}
+	s.stored(topic, 1, 0, want+1) // dispatched in the order in which they were stored
+	for queue, most := range []int64{want, want + 1} {
+		if n := s.max(topic, queue); n != most {
+			t.Errorf("queue %d has %d messages, want %d", queue, n, most)
+		}
+	}
+}
+
 // The remarks of END_TRANSACTION, and what it does not answer. The official server does the same, but that what is no half
 // message is told by an exception.
 func TestEndTransactionRemarks(t *testing.T) {
