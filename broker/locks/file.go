@@ -46,13 +46,16 @@ func Open(o Options) (*Table, error) {
 			return err
 		}
 		for _, l := range f.Locks {
-			if t.mu.groups[l.Group] == nil {
-				t.mu.groups[l.Group] = make(map[Queue]holder)
+			g := t.mu.groups[l.Group]
+			if g == nil {
+				g = make(map[Queue]*holder)
+				t.mu.groups[l.Group] = g
 			}
-			if _, twice := t.mu.groups[l.Group][l.MessageQueue]; !twice {
-				t.mu.count++
+			h := g[l.MessageQueue]
+			if h == nil {
+				h = t.addLocked(g, l.Group, l.MessageQueue)
 			}
-			t.mu.groups[l.Group][l.MessageQueue] = holder{l.ClientId, now.Add(LoadedLifetime - Lifetime)}
+			h.clientId, h.since = l.ClientId, now.Add(LoadedLifetime-Lifetime)
 		}
 		return nil
 	})
@@ -69,7 +72,7 @@ func (t *Table) encode() ([]byte, error) {
 	now := t.clock()
 	for group, g := range t.mu.groups {
 		for q, h := range g {
-			if now.Sub(h.since) <= Lifetime {
+			if !h.dead(now) {
 				f.Locks = append(f.Locks, saved{group, h.clientId, q})
 			}
 		}

@@ -3,6 +3,7 @@
 package locks
 
 import (
+	"container/list"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,23 +28,24 @@ type Table struct {
 
 	mu struct {
 		sync.Mutex
-		groups map[string]map[Queue]holder
-		count  int       // entries, dead ones too
-		swept  time.Time // when dead entries were last removed
+		groups map[string]map[Queue]*holder
+		old    list.List // every *holder, dead ones too, the one first that has not been refreshed for longest
 	}
 }
 
 // holder is who has a lock and when it was last refreshed.
 type holder struct {
+	group    string
+	queue    Queue
 	clientId string
 	since    time.Time
+	at       *list.Element // in old
 }
 
 // New makes an empty table, without a file, that tells the time by clock.
 func New(clock func() time.Time) *Table {
 	t := &Table{clock: clock}
-	t.mu.groups = make(map[string]map[Queue]holder)
-	t.mu.swept = clock()
+	t.mu.groups = make(map[string]map[Queue]*holder)
 	return t
 }
 
@@ -54,13 +56,13 @@ func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 	held := make([]Queue, 0, len(queues))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sweepLocked(now)
+	t.sweepLocked(now, sweepRun+len(queues))
 	g := t.mu.groups[group]
 	if g == nil {
 		if len(queues) == 0 || len(group) > maxName {
 			return held
 		}
-		g = make(map[Queue]holder)
+		g = make(map[Queue]*holder)
 		t.mu.groups[group] = g
 	}
 	seen := make(map[Queue]struct{}, len(queues))
@@ -70,15 +72,19 @@ func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 			continue
 		}
 		seen[q] = struct{}{}
-		h, taken := g[q]
-		if taken && h.clientId != clientId && now.Sub(h.since) <= Lifetime {
+		h := g[q]
+		if h != nil && h.clientId != clientId && !h.dead(now) {
 			continue
 		}
-		if !taken && !t.roomLocked(clientId, q) {
-			continue
+		if h == nil {
+			if !t.roomLocked(now, clientId, q) {
+				continue
+			}
+			h = t.addLocked(g, group, q)
 		}
 		changed = changed || h.clientId != clientId
-		g[q] = holder{clientId, now}
+		h.clientId, h.since = clientId, now
+		t.mu.old.MoveToBack(h.at)
 		held = append(held, q)
 	}
 	if changed {
@@ -86,6 +92,8 @@ func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 	}
 	if len(g) == 0 {
 		delete(t.mu.groups, group)
+	} else {
+		t.mu.groups[group] = g // it may have been empty for a moment, and swept away
 	}
 	return held
 }
@@ -94,16 +102,18 @@ func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 const maxName = 1024
 
 // roomLocked makes room for one more lock; false: there is none, which is counted.
-func (t *Table) roomLocked(clientId string, q Queue) bool {
+func (t *Table) roomLocked(now time.Time, clientId string, q Queue) bool {
 	limit := 0
 	if t.limit != nil {
 		limit = t.limit()
 	}
-	if limit > 0 && t.mu.count >= limit || max(len(clientId), len(q.Topic), len(q.BrokerName)) > maxName {
+	if limit > 0 && t.mu.old.Len() >= limit {
+		t.sweepLocked(now, 1)
+	}
+	if limit > 0 && t.mu.old.Len() >= limit || max(len(clientId), len(q.Topic), len(q.BrokerName)) > maxName {
 		t.refused.Add(1)
 		return false
 	}
-	t.mu.count++
 	return true
 }
 
@@ -116,9 +126,9 @@ func (t *Table) Unlock(group, clientId string, queues []Queue) {
 	defer t.mu.Unlock()
 	g, changed := t.mu.groups[group], false
 	for _, q := range queues {
-		if h, ok := g[q]; ok && h.clientId == clientId {
+		if h := g[q]; h != nil && h.clientId == clientId {
 			delete(g, q)
-			t.mu.count--
+			t.mu.old.Remove(h.at)
 			changed = true
 		}
 	}
@@ -134,26 +144,36 @@ func (t *Table) Unlock(group, clientId string, queues []Queue) {
 func (t *Table) Locked(group, clientId string, q Queue) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	h, ok := t.mu.groups[group][q]
-	return ok && h.clientId == clientId && t.clock().Sub(h.since) <= Lifetime
+	h := t.mu.groups[group][q]
+	return h != nil && h.clientId == clientId && !h.dead(t.clock())
 }
 
-// sweepLocked drops expired entries, at most once a lifetime: 4.9.8 keeps them for ever, and nobody can tell
-// an expired lock from none.
-func (t *Table) sweepLocked(now time.Time) {
-	if now.Sub(t.mu.swept) < Lifetime {
-		return
-	}
-	t.mu.swept = now
-	for name, g := range t.mu.groups {
-		for q, h := range g {
-			if now.Sub(h.since) > Lifetime {
-				delete(g, q)
-				t.mu.count--
-			}
+// dead tells whether a lock is nobody's any more.
+func (h *holder) dead(now time.Time) bool { return now.Sub(h.since) > Lifetime }
+
+// addLocked enters a lock that nobody has.
+func (t *Table) addLocked(g map[Queue]*holder, group string, q Queue) *holder {
+	h := &holder{group: group, queue: q}
+	h.at = t.mu.old.PushBack(h)
+	g[q] = h
+	return h
+}
+
+// sweepRun is how many dead entries a Lock removes beside as many as it may add: more than that nobody has to wait for.
+const sweepRun = 256
+
+// sweepLocked drops up to n expired entries: 4.9.8 keeps them for ever, and nobody can tell an expired lock from none. The
+// others are not looked at. A group that becomes empty goes.
+func (t *Table) sweepLocked(now time.Time, n int) {
+	for ; n > 0; n-- {
+		e := t.mu.old.Front()
+		if e == nil || !e.Value.(*holder).dead(now) {
+			return
 		}
-		if len(g) == 0 {
-			delete(t.mu.groups, name)
+		h := t.mu.old.Remove(e).(*holder)
+		g := t.mu.groups[h.group]
+		if delete(g, h.queue); len(g) == 0 {
+			delete(t.mu.groups, h.group)
 		}
 	}
 }

@@ -83,6 +83,61 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// TestSweepIsShort: of very many dead locks one call removes a few only, oldest first, and looks at none that is alive; at the limit
+// dead ones make room however many there are.
+func TestSweepIsShort(t *testing.T) {
+	c := &clock{time.UnixMilli(1_700_000_000_000)}
+	table := New(c.time)
+	const all = 10 * sweepRun
+	table.limit = func() int { return all + 3 }
+	var many []int32
+	for i := range int32(all) {
+		many = append(many, i)
+	}
+	table.Lock("dead", "c1", queues(many...))
+	c.now = c.now.Add(Lifetime)
+	table.Lock("alive", "c1", queues(0, 1))
+	c.now = c.now.Add(time.Millisecond)
+	if got := table.Lock("new", "c2", queues(0)); len(got) != 1 {
+		t.Error("not locked")
+	}
+	if n := len(table.mu.groups["dead"]); n != all-sweepRun-1 {
+		t.Errorf("%d are left, want %d", n, all-sweepRun-1)
+	}
+	for range 10 {
+		table.Lock("new", "c2", queues(0))
+	}
+	if table.mu.groups["dead"] != nil || table.mu.old.Len() != 3 || !table.Locked("alive", "c1", queue(1)) {
+		t.Errorf("%d are left", table.mu.old.Len())
+	}
+
+	c.now = c.now.Add(2 * Lifetime)
+	many = many[:2*sweepRun]
+	table.limit = func() int { return len(many) }
+	table.Lock("mine", "c1", queues(many...))
+	c.now = c.now.Add(2 * Lifetime)
+	other := queues(many...)
+	for i := range other {
+		other[i].Topic = "TopicB"
+	}
+	if got := table.Lock("mine", "c1", other); len(got) != len(other) || table.Refused() != 0 { // in the group that was just swept
+		t.Errorf("%d of %d locked, %d refused", len(got), len(other), table.Refused())
+	}
+	if !table.Locked("mine", "c1", other[0]) || !table.Locked("mine", "c1", other[len(other)-1]) || table.mu.old.Len() != len(other) {
+		t.Error("not locked, or dead ones are left")
+	}
+}
+
+// TestRefreshAllocatesLittle: a client that refreshes its locks makes nothing new for them.
+func TestRefreshAllocatesLittle(t *testing.T) {
+	table := New(time.Now)
+	one := queues(7)
+	table.Lock("G", "c1", one)
+	if n := testing.AllocsPerRun(100, func() { table.Lock("G", "c1", one) }); n > 1 { // the answer
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestConcurrentLocks(t *testing.T) {
 	table := New(time.Now)
 	var wg sync.WaitGroup
