@@ -44,6 +44,8 @@ func (t *Consumers) Group(name string) *ConsumerGroup {
 // nothing changes.
 func (t *Consumers) Register(c Client, d *body.ConsumerData) (changed bool, err error) {
 	now := t.clock()
+	var said notes
+	defer said.write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g := t.mu.groups[d.GroupName]
@@ -69,16 +71,22 @@ func (t *Consumers) Register(c Client, d *body.ConsumerData) (changed bool, err 
 	t.mu.byConn[c.Conn][d.GroupName] = struct{}{}
 	joined := g.join(c, d, now)
 	if joined {
-		t.log.Info("consumer joined", "group", d.GroupName, "clientId", c.ClientId,
-			"consumeType", d.ConsumeType, "messageModel", d.MessageModel, "version", c.Version)
+		said.add(func() {
+			t.log.Info("consumer joined", "group", d.GroupName, "clientId", c.ClientId,
+				"consumeType", d.ConsumeType, "messageModel", d.MessageModel, "version", c.Version)
+		})
 	}
 	added, removed, rival := g.subscribe(c.ClientId, d.SubscriptionDataSet, now)
 	if rival != "" {
-		t.log.Warn("members of one consumer group subscribe different topics, and take them from each other with every heartbeat",
-			"group", d.GroupName, "clientId", c.ClientId, "otherClientId", rival, "lost", removed)
+		said.add(func() {
+			t.log.Warn("members of one consumer group subscribe different topics, and take them from each other with every heartbeat",
+				"group", d.GroupName, "clientId", c.ClientId, "otherClientId", rival, "lost", removed)
+		})
 	}
 	if len(added) > 0 || len(removed) > 0 {
-		t.log.Info("subscriptions changed", "group", d.GroupName, "clientId", c.ClientId, "added", added, "removed", removed)
+		said.add(func() {
+			t.log.Info("subscriptions changed", "group", d.GroupName, "clientId", c.ClientId, "added", added, "removed", removed)
+		})
 	}
 	g.bytes = g.size()
 	t.memory.give(reserved - member - (g.bytes - before))
@@ -87,28 +95,32 @@ func (t *Consumers) Register(c Client, d *body.ConsumerData) (changed bool, err 
 
 // Unregister takes a connection out of a group and tells whether the group was there.
 func (t *Consumers) Unregister(conn *remoting.Conn, group string) bool {
+	var said notes
+	defer said.write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.groups[group] == nil {
 		return false
 	}
-	t.leaveLocked(conn, group, "unregistered")
+	t.leaveLocked(conn, group, "unregistered", &said)
 	return true
 }
 
 // OnClose takes an ended connection out of every group and returns these groups.
 func (t *Consumers) OnClose(conn *remoting.Conn) (left []string) {
+	var said notes
+	defer said.write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for group := range t.mu.byConn[conn] {
 		left = append(left, group)
-		t.leaveLocked(conn, group, "connection closed")
+		t.leaveLocked(conn, group, "connection closed", &said)
 	}
 	return left
 }
 
 // leaveLocked ends one membership; a group without members goes.
-func (t *Consumers) leaveLocked(conn *remoting.Conn, group, why string) {
+func (t *Consumers) leaveLocked(conn *remoting.Conn, group, why string, said *notes) {
 	if of := t.mu.byConn[conn]; of != nil {
 		if delete(of, group); len(of) == 0 {
 			delete(t.mu.byConn, conn)
@@ -121,12 +133,12 @@ func (t *Consumers) leaveLocked(conn *remoting.Conn, group, why string) {
 	m, rest := g.leave(conn)
 	if m != nil {
 		t.memory.give(m.size)
-		t.log.Info("consumer left", "group", group, "clientId", m.ClientId, "why", why)
+		said.add(func() { t.log.Info("consumer left", "group", group, "clientId", m.ClientId, "why", why) })
 	}
 	if rest == 0 {
 		delete(t.mu.groups, group)
 		t.memory.give(g.bytes)
-		t.log.Info("consumer group has no members left", "group", group)
+		said.add(func() { t.log.Info("consumer group has no members left", "group", group) })
 	}
 }
 
@@ -134,12 +146,14 @@ func (t *Consumers) leaveLocked(conn *remoting.Conn, group, why string) {
 // the caller closes, and their groups.
 func (t *Consumers) Scan() (expired []*remoting.Conn, left []string) {
 	now := t.clock()
+	var said notes
+	defer said.write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name, g := range t.mu.groups {
 		dead := g.expired(now)
 		for _, conn := range dead {
-			t.leaveLocked(conn, name, "no heartbeat")
+			t.leaveLocked(conn, name, "no heartbeat", &said)
 		}
 		if len(dead) > 0 {
 			expired = append(expired, dead...)

@@ -38,6 +38,8 @@ func NewProducers(clock func() time.Time, log *slog.Logger, memory *Memory) *Pro
 // Register takes one group of a client's heartbeat. The error is ErrGroups or ErrBytes; then nothing changes.
 func (t *Producers) Register(c Client, group string) error {
 	now := t.clock()
+	var said notes
+	defer said.write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g := t.mu.groups[group]
@@ -45,7 +47,7 @@ func (t *Producers) Register(c Client, group string) error {
 	if before != nil && before.ClientId == c.ClientId {
 		before.LastUpdate, before.AccessKey = now, c.AccessKey
 		if t.mu.byId[c.ClientId] == nil {
-			t.nameLocked(c)
+			t.nameLocked(c, &said)
 		}
 		return nil
 	}
@@ -64,22 +66,26 @@ func (t *Producers) Register(c Client, group string) error {
 	if before != nil { // the same connection under another name
 		t.forgetIdLocked(c.Conn, before.ClientId)
 	}
-	t.nameLocked(c)
+	t.nameLocked(c, &said)
 	if t.mu.byConn[c.Conn] == nil {
 		t.mu.byConn[c.Conn] = make(map[string]struct{})
 	}
 	t.mu.byConn[c.Conn][group] = struct{}{}
-	t.log.Info("producer joined", "group", group, "clientId", c.ClientId, "version", c.Version)
+	said.add(func() {
+		t.log.Info("producer joined", "group", group, "clientId", c.ClientId, "version", c.Version)
+	})
 	return nil
 }
 
 // nameLocked gives a client id to its newest connection, but not while an open one of another account bears it: what is sent to
 // the client would go to whoever takes its name.
-func (t *Producers) nameLocked(c Client) {
+func (t *Producers) nameLocked(c Client, said *notes) {
 	switch old := t.mu.byId[c.ClientId]; {
 	case old == c.Conn:
 	case old != nil && t.accountLocked(old) != c.AccessKey && old.Active():
-		t.log.Debug("a client has the id of one of another account; that one keeps it", "clientId", c.ClientId, "accessKey", c.AccessKey)
+		said.add(func() {
+			t.log.Debug("a client has the id of one of another account; that one keeps it", "clientId", c.ClientId, "accessKey", c.AccessKey)
+		})
 	default:
 		t.mu.byId[c.ClientId] = c.Conn
 	}
@@ -95,28 +101,32 @@ func (t *Producers) accountLocked(conn *remoting.Conn) string {
 
 // Unregister takes a connection out of a group.
 func (t *Producers) Unregister(conn *remoting.Conn, group string) {
+	var said notes
+	defer said.write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.leaveLocked(conn, group, "unregistered")
+	t.leaveLocked(conn, group, "unregistered", &said)
 }
 
 // OnClose takes an ended connection out of every group.
 func (t *Producers) OnClose(conn *remoting.Conn) {
+	var said notes
+	defer said.write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for group := range t.mu.byConn[conn] {
-		t.leaveLocked(conn, group, "connection closed")
+		t.leaveLocked(conn, group, "connection closed", &said)
 	}
 }
 
 // leaveLocked ends one membership; a group without members goes, and so does a client id that no group of
 // the connection bears any more.
-func (t *Producers) leaveLocked(conn *remoting.Conn, group, why string) {
+func (t *Producers) leaveLocked(conn *remoting.Conn, group, why string, said *notes) {
 	m := t.mu.groups[group][conn]
 	if m == nil {
 		return
 	}
-	t.log.Info("producer left", "group", group, "clientId", m.ClientId, "why", why)
+	said.add(func() { t.log.Info("producer left", "group", group, "clientId", m.ClientId, "why", why) })
 	t.memory.give(m.size)
 	delete(t.mu.order, group)
 	if delete(t.mu.groups[group], conn); len(t.mu.groups[group]) == 0 {
@@ -146,13 +156,15 @@ func (t *Producers) forgetIdLocked(conn *remoting.Conn, id string) {
 // the caller closes.
 func (t *Producers) Scan() (expired []*remoting.Conn) {
 	now := t.clock()
+	var said notes
+	defer said.write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name, g := range t.mu.groups {
 		for conn, m := range g {
 			if now.Sub(m.LastUpdate) > Expiry {
 				expired = append(expired, conn)
-				t.leaveLocked(conn, name, "no heartbeat")
+				t.leaveLocked(conn, name, "no heartbeat", &said)
 			}
 		}
 	}

@@ -119,6 +119,14 @@ func (t *Table) FindOrCreate(group string) (cfg *Config, created bool) {
 	if !t.o.AutoCreate() && !strings.HasPrefix(group, systemPrefix) {
 		return nil, false
 	}
+	if cfg, created = t.create(group); created {
+		t.o.Log.Info("subscription group created", "group", cfg.GroupName)
+	}
+	return cfg, created
+}
+
+// create makes a group unless it is there; nil: there is no room.
+func (t *Table) create(group string) (cfg *Config, created bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c, ok := t.mu.groups[group]; ok {
@@ -128,10 +136,8 @@ func (t *Table) FindOrCreate(group string) (cfg *Config, created bool) {
 		t.refused.Add(1)
 		return nil, false
 	}
-	group = strings.Clone(group) // it may point into a request
-	c := DefaultConfig(group)
+	c := DefaultConfig(strings.Clone(group)) // it may point into a request
 	t.createLocked(c)
-	t.o.Log.Info("subscription group created", "group", group)
 	return c, true
 }
 

@@ -93,6 +93,7 @@ func (t *Table) CreateBySend(topic, defaultTopic string, queueNums, sysFlag int3
 	}
 	t.createLocked(c)
 	t.mu.Unlock()
+	t.tellCreated(c)
 	return c, true
 }
 
@@ -123,6 +124,7 @@ func (t *Table) CreateBySendBack(topic string, queueNums, perm, sysFlag int32) (
 	}
 	t.createLocked(c)
 	t.mu.Unlock()
+	t.tellCreated(c)
 	return c, true
 }
 
@@ -133,6 +135,10 @@ func (t *Table) createLocked(c *Config) {
 	t.set(c)
 	t.nextLocked()
 	t.changedLocked(c)
+}
+
+// tellCreated tells the log of a topic, with no lock held: the log may be slow.
+func (t *Table) tellCreated(c *Config) {
 	t.o.Log.Info("topic created", "topic", c.TopicName, "readQueueNums", c.ReadQueueNums,
 		"writeQueueNums", c.WriteQueueNums, "perm", c.Perm)
 }
