@@ -38,6 +38,8 @@ func (e Expression) MatchProperties(properties string) bool { return e.Match(pro
 type Compiled struct {
 	mu        sync.RWMutex
 	new, last map[string]outcome // when new is full it becomes last, and last is forgotten
+
+	compile func(string) (*sql92.Expression, error) // in tests; nil: sql92.Compile
 }
 
 type outcome struct {
@@ -62,7 +64,11 @@ func (c *Compiled) Compile(expression string) (Expression, error) {
 	if ok {
 		return o.expression, o.err
 	}
-	e, err := sql92.Compile(expression)
+	compile := c.compile
+	if compile == nil {
+		compile = sql92.Compile
+	}
+	e, err := compile(expression)
 	o = outcome{Expression{e}, err}
 	if len(expression) > compiledLength {
 		return o.expression, err

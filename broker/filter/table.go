@@ -82,6 +82,9 @@ func (t *Table) Bits(dst []byte, topic, properties string) []byte {
 
 // Register takes all that a heartbeat says of a group: the expressions among its subscriptions are kept, and those of topics that
 // it subscribes no more die. An expression that is refused is not kept; pulls then say so.
+//
+// Expressions are compiled before the table is locked: one may be long, and every message is looked up here. What there is to compile is
+// asked again under the lock, since others may have changed the table meanwhile.
 func (t *Table) Register(group string, all []body.SubscriptionData) {
 	expressions := false
 	for i := range all {
@@ -93,83 +96,19 @@ func (t *Table) Register(group string, all []body.SubscriptionData) {
 	if !expressions && !known {
 		return
 	}
-	changed := false
-	t.mu.Lock()
-	for i := range all {
-		changed = t.registerLocked(group, &all[i]) || changed
-	}
-	now := t.o.Clock().UnixMilli()
-	for topic, c := range t.mu.groups[group] {
-		if !c.dead() && !subscribed(all, topic) {
-			changed = true
-			t.putLocked(c.dieAt(now))
-			t.o.Log.Info("consumer expression not subscribed any more", "group", group, "topic", topic)
+	r := registration{t: t, group: group, all: all, compiled: make(map[string]outcome)}
+	for !r.take() {
+		for _, expression := range r.missing {
+			e, err := t.o.Compiled.Compile(expression)
+			r.compiled[expression] = outcome{e, err}
 		}
 	}
-	t.mu.Unlock()
-	if changed {
+	if r.changed {
 		t.saver.Changed(nil)
 	}
-}
-
-func subscribed(all []body.SubscriptionData, topic string) bool {
-	for i := range all {
-		if all[i].Topic == topic {
-			return true
-		}
+	for _, line := range r.said {
+		line()
 	}
-	return false
-}
-
-// registerLocked takes one subscription and tells whether it changes the table. An older version changes nothing, the
-// same version only wakes the dead.
-func (t *Table) registerLocked(group string, s *body.SubscriptionData) bool {
-	if IsTag(s.ExpressionType) || s.SubString == "" {
-		return false
-	}
-	old := t.mu.topics[s.Topic][group]
-	if old != nil {
-		if s.SubVersion < old.Version || s.SubVersion == old.Version && !old.dead() {
-			return false
-		}
-		same := old.Expression == s.SubString && old.Type == s.ExpressionType
-		if s.SubVersion == old.Version || same {
-			c := *old
-			c.Version, c.DeadTime = s.SubVersion, 0
-			t.putLocked(&c)
-			return old.dead() || c.Version != old.Version
-		}
-	}
-	if s.ExpressionType != TypeSQL92 {
-		return t.refuseLocked(group, s, "there is no expression type of this name")
-	}
-	if t.fullLocked(group, s, old) {
-		t.refused.Add(1)
-		return t.refuseLocked(group, s, "there are as many expressions as maxExpressionBytes allows")
-	}
-	compiled, err := t.o.Compiled.Compile(s.SubString)
-	if err != nil {
-		return t.refuseLocked(group, s, err.Error())
-	}
-	c := &Consumer{
-		Group: strings.Clone(group), Topic: strings.Clone(s.Topic),
-		Expression: strings.Clone(s.SubString), Type: TypeSQL92, Version: s.SubVersion,
-		BornTime: t.o.Clock().UnixMilli(), Place: t.o.Bloom.place(group, s.Topic), compiled: compiled,
-	}
-	t.putLocked(c)
-	t.o.Log.Info("consumer expression", "group", group, "topic", c.Topic, "expression", shorten(c.Expression), "version", c.Version)
-	if rest := compiled.Rest(); rest != "" {
-		t.o.Log.Warn("the expression of a consumer is complete before its end, perhaps by a misspelt word; what follows means nothing, as to the official broker",
-			"group", group, "topic", c.Topic, "expression", shorten(c.Expression), "withoutMeaning", shorten(rest))
-	}
-	return true
-}
-
-// refuseLocked forgets what the group had before: its pulls are to be told.
-func (t *Table) refuseLocked(group string, s *body.SubscriptionData, why string) bool {
-	t.o.Log.Warn("consumer expression refused, its pulls will be", "group", group, "topic", s.Topic, "type", s.ExpressionType,
-		"expression", shorten(s.SubString), "reason", shorten(why))
-	return t.removeLocked(s.Topic, group)
 }
 
 // shorten bounds what a log line shows of a client's text.
@@ -213,13 +152,13 @@ func (c *Consumer) size() int64 {
 	return int64(len(c.Group) + len(c.Topic) + len(c.Expression))
 }
 
-// fullLocked tells whether there is no room for the expression of a subscription in the place of old.
-func (t *Table) fullLocked(group string, s *body.SubscriptionData, old *Consumer) bool {
+// fullLocked tells whether there is no room for the expression of a subscription in the place of so many bytes.
+func (t *Table) fullLocked(group string, s *body.SubscriptionData, old int64) bool {
 	if t.o.Limit == nil {
 		return false
 	}
 	limit := t.o.Limit()
-	return limit > 0 && t.mu.bytes+int64(len(group)+len(s.Topic)+len(s.SubString))-old.size() > limit
+	return limit > 0 && t.mu.bytes+int64(len(group)+len(s.Topic)+len(s.SubString))-old > limit
 }
 
 // Refused is how many expressions were refused since the start because there were too many.
@@ -258,18 +197,22 @@ func remove(m map[string]map[string]*Consumer, a, b string) {
 // Expire forgets the expressions that have been dead for too long.
 func (t *Table) Expire() {
 	changed := false
+	var gone []*Consumer
 	t.mu.Lock()
 	limit := t.o.Clock().Add(-t.o.Keep()).UnixMilli()
 	for topic, of := range t.mu.topics {
 		for group, c := range of {
 			if c.dead() && c.DeadTime <= limit {
 				changed = t.removeLocked(topic, group) || changed
-				t.o.Log.Info("consumer expression expired", "group", group, "topic", topic)
+				gone = append(gone, c)
 			}
 		}
 	}
 	t.mu.Unlock()
 	if changed {
 		t.saver.Changed(nil)
+	}
+	for _, c := range gone {
+		t.o.Log.Info("consumer expression expired", "group", c.Group, "topic", c.Topic)
 	}
 }
