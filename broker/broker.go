@@ -270,7 +270,7 @@ func (b *Broker) openTables(cfg *Config) (err error) {
 	b.filters, err = filter.OpenTable(filter.TableOptions{
 		Path: at("consumerFilter.json"), Files: b.files, Clock: b.clock, Log: b.log, Bloom: bloom, Compiled: &b.compiled,
 		Limit: func() int64 { return b.config().MaxExpressionBytes },
-		Keep:  func() time.Duration { return millis(b.config().FilterDataCleanTimeSpan) },
+		Keep:  func() time.Duration { return compat.Millis(b.config().FilterDataCleanTimeSpan) },
 	})
 	return err
 }

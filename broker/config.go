@@ -281,7 +281,7 @@ func (c *Config) registerPeriod() time.Duration {
 
 // saveOffsetsPeriod is the time between two writes of consumer offsets.
 func (c *Config) saveOffsetsPeriod() time.Duration {
-	return millis(max(100, c.FlushConsumerOffsetInterval))
+	return compat.Millis(max(100, c.FlushConsumerOffsetInterval))
 }
 
 // configDir is the folder of the config files.

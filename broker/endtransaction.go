@@ -6,6 +6,7 @@ import (
 
 	"rocketd/broker/topics"
 	"rocketd/broker/transaction"
+	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/header"
 	"rocketd/protocol/message"
@@ -204,7 +205,7 @@ func (b *Broker) awaitHalf(e *ending) bool {
 		return false
 	}
 	e.waited = true
-	b.store.WaitFlushed(end, millis(b.config().SyncFlushTimeout), func(error) {
+	b.store.WaitFlushed(end, compat.Millis(b.config().SyncFlushTimeout), func(error) {
 		if !b.path.cold.run(func() { b.endCold(e) }) { // too many wait; the check will ask
 			e.call.Reply(e.call.Answer(protocol.SystemError, halfNotFound, nil))
 		}

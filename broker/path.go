@@ -21,7 +21,7 @@ import (
 
 // messagePath is what the message path owns in a broker beside the store: held pulls, delayed messages, half messages.
 type messagePath struct {
-	levels delay.Levels                // fixed at New
+	levels store.DelayLevels           // fixed at New
 	held   *longpoll.Holder            // made at New, runs from Start on
 	delay  atomic.Pointer[delay.Delay] // made at Start
 	timer  atomic.Pointer[timer.Timer] // made at Start; nil without timerWheelEnable
@@ -38,7 +38,7 @@ const scanPeriod = 5 * time.Second
 
 // openPath makes the message path's parts; neither tables nor store are open yet. Called by New.
 func (b *Broker) openPath() (err error) {
-	if b.path.levels, err = delay.ParseLevels(b.config().MessageDelayLevel); err != nil {
+	if b.path.levels, err = store.ParseDelayLevels(b.config().MessageDelayLevel); err != nil {
 		return err
 	}
 	b.path.cold = newColdPulls()
@@ -48,7 +48,7 @@ func (b *Broker) openPath() (err error) {
 		MaxOffset: func(topic string, queueId int32) int64 { return b.store.MaxOffset(topic, queueId) },
 		ScanPeriod: func() time.Duration {
 			if cfg := b.config(); !cfg.LongPollingEnable {
-				return millis(max(1, cfg.ShortPollingTimeMills))
+				return compat.Millis(max(1, cfg.ShortPollingTimeMills))
 			}
 			return scanPeriod
 		},
@@ -65,7 +65,7 @@ func (b *Broker) startPath() error {
 	d, err := delay.Open(delay.Options{
 		Levels: b.path.levels, Store: b.store, Clock: b.clock, Log: b.log, Files: b.files,
 		Path:       filepath.Join(cfg.configDir(), "delayOffset.json"),
-		SavePeriod: millis(cfg.FlushDelayOffsetInterval),
+		SavePeriod: compat.Millis(cfg.FlushDelayOffsetInterval),
 		Delivered:  b.countDelivered,
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"rocketd/broker/pop"
+	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/body"
 	"rocketd/protocol/header"
@@ -231,7 +232,7 @@ func (b *Broker) changeInvisibleTime(c *remoting.Call, req *header.ChangeInvisib
 // changeOrderly changes when a message that was popped in order becomes visible: its pop time stays.
 func (b *Broker) changeOrderly(a pop.Ack, invisible int64) *header.ChangeInvisibleTimeResponse {
 	p := b.path.pop.checkpoints
-	visible := later(b.clock().UnixMilli(), max(0, invisible))
+	visible := compat.Later(b.clock().UnixMilli(), max(0, invisible))
 	q := p.TakeKnown(a.Key)
 	if q != nil {
 		defer q.Release()

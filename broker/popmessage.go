@@ -10,6 +10,7 @@ import (
 	"rocketd/broker/groups"
 	"rocketd/broker/pop"
 	"rocketd/broker/topics"
+	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/header"
 	"rocketd/remoting"
@@ -218,7 +219,7 @@ func (p *popping) hold(busy int64, first, moved bool) pop.Outcome {
 		p.req.BrokerName = ""
 		p.call.Command().Fields = nil
 	}
-	h := &pop.Held{Key: p.key(), Deadline: later(p.born, p.req.PollTime), Next: busy, Owner: p.call.Conn(), Waiter: p}
+	h := &pop.Held{Key: p.key(), Deadline: compat.Later(p.born, p.req.PollTime), Next: busy, Owner: p.call.Conn(), Waiter: p}
 	if p.filter != nil {
 		h.Filter = p.filter.(pop.Filter)
 	}

@@ -6,6 +6,7 @@ import (
 	"rocketd/broker/groups"
 	"rocketd/broker/pop"
 	"rocketd/broker/topics"
+	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/header"
 	"rocketd/remoting"
@@ -43,7 +44,7 @@ func (b *Broker) notification(c *remoting.Call, req *header.NotificationRequest)
 		born = b.clock().UnixMilli()
 	}
 	h := &pop.Held{Key: pop.Key{Topic: t.TopicName, Group: g.GroupName, QueueId: req.QueueId},
-		Deadline: later(born, max(0, req.PollTime)), Owner: c.Conn(), Waiter: &notifying{b, c}}
+		Deadline: compat.Later(born, max(0, req.PollTime)), Owner: c.Conn(), Waiter: &notifying{b, c}}
 	if !req.Order {
 		h.Retry = pop.RetryTopic(g.GroupName, t.TopicName)
 	}

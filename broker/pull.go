@@ -9,6 +9,7 @@ import (
 	"rocketd/broker/groups"
 	"rocketd/broker/longpoll"
 	"rocketd/broker/topics"
+	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/header"
 	"rocketd/remoting"
@@ -222,7 +223,7 @@ func (b *Broker) hold(c *remoting.Call, req *header.PullMessageRequest, p checke
 	now := b.clock().UnixMilli()
 	h := &heldPull{b: b, call: c, req: req}
 	h.Pull = longpoll.Pull{Topic: p.topic.TopicName, QueueId: req.QueueId, Offset: req.QueueOffset,
-		Deadline: later(now, patience), Owner: c.Conn(), Waiter: h}
+		Deadline: compat.Later(now, patience), Owner: c.Conn(), Waiter: h}
 	h.Filter = p.filter
 	if mending {
 		h.Offset, h.Deadline = math.MaxInt64, now

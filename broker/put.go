@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rocketd/broker/topics"
+	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/message"
 	"rocketd/store"
@@ -51,7 +52,7 @@ func (r *sendRun) answer(start time.Time) {
 	r.success(b.storeHost())
 	if flushTo > 0 {
 		r.left.Add(1)
-		b.store.WaitFlushed(flushTo, millis(r.env.cfg.SyncFlushTimeout), func(err error) {
+		b.store.WaitFlushed(flushTo, compat.Millis(r.env.cfg.SyncFlushTimeout), func(err error) {
 			for _, s := range r.owed {
 				if s.put.Err == nil && s.flush {
 					if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rocketd/broker/topics"
+	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/header"
 	"rocketd/protocol/message"
@@ -66,7 +67,7 @@ func (b *Broker) recall(c *remoting.Call, req *header.RecallMessageRequest) (*pr
 	if !b.store.SyncFlush() {
 		return a, nil
 	}
-	b.store.WaitFlushed(p.End, millis(cfg.SyncFlushTimeout), func(error) { c.Reply(a) })
+	b.store.WaitFlushed(p.End, compat.Millis(cfg.SyncFlushTimeout), func(error) { c.Reply(a) })
 	return nil, nil
 }
 

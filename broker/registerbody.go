@@ -109,7 +109,7 @@ func (r *registrar) register(addr string, configs []*topics.Config, version body
 }
 
 func (r *registrar) timeout() time.Duration {
-	return millis(max(1, r.b.config().RegisterBrokerTimeoutMills))
+	return compat.Millis(max(1, r.b.config().RegisterBrokerTimeoutMills))
 }
 
 // needed asks a name server by QUERY_DATA_VERSION whether it wants a registration.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"rocketd/broker/topics"
+	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/header"
 	"rocketd/protocol/message"
@@ -149,7 +150,7 @@ func (r *replying) store(until *waits) bool {
 	if t.waits() && b.store.SyncFlush() {
 		until.add(func(done func(error)) {
 			// A flush that comes late is no failure of a reply.
-			b.store.WaitFlushed(s.put.End, millis(cfg.SyncFlushTimeout), func(error) { done(nil) })
+			b.store.WaitFlushed(s.put.End, compat.Millis(cfg.SyncFlushTimeout), func(error) { done(nil) })
 		})
 	}
 	return true

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"rocketd/broker/delay"
 	"rocketd/broker/topics"
 	"rocketd/protocol/message"
+	"rocketd/store"
 )
 
 // text writes a properties text with | and = for the separators.
@@ -72,7 +72,7 @@ func TestTopicText(t *testing.T) {
 
 // TestSentBack: the copy of a message that was sent back (spec/message-format.md section 12).
 func TestSentBack(t *testing.T) {
-	levels, err := delay.ParseLevels("1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h")
+	levels, err := store.ParseDelayLevels("1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h")
 	if err != nil {
 		t.Fatal(err)
 	}

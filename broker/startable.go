@@ -6,8 +6,8 @@ import (
 	"math"
 	"net"
 
-	"rocketd/broker/delay"
 	"rocketd/broker/topics"
+	"rocketd/store"
 )
 
 // What the rooms below refuse is refused before they are opened, and by UPDATE_BROKER_CONFIG: a value that is taken
@@ -22,7 +22,7 @@ func (c *Config) checkParts() error {
 	if err := c.Config.Check(); err != nil {
 		all = append(all, err)
 	}
-	if _, err := delay.ParseLevels(c.MessageDelayLevel); err != nil {
+	if _, err := store.ParseDelayLevels(c.MessageDelayLevel); err != nil {
 		all = append(all, err)
 	}
 	if n := c.ServerConfig.FrameMaxLength; n > 0 && n < leastFrame || n > math.MaxInt32 {

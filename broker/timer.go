@@ -10,6 +10,7 @@ import (
 
 	"rocketd/broker/timer"
 	"rocketd/broker/topics"
+	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/message"
 	"rocketd/store"
@@ -76,11 +77,11 @@ func (t *timerText) due(now time.Time, cfg *Config) (int64, error) {
 			if at > math.MaxInt64/1000 || at < math.MinInt64/1000 {
 				err = errTimer
 			}
-			at = later(since, at*1000)
+			at = compat.Later(since, at*1000)
 		}
 	case t.delayMs != "":
 		if at, err = strconv.ParseInt(t.delayMs, 10, 64); err == nil {
-			at = later(since, at)
+			at = compat.Later(since, at)
 		}
 	case t.deliverMs != "":
 		at, err = strconv.ParseInt(t.deliverMs, 10, 64)
@@ -106,7 +107,9 @@ func timerRemark(cfg *Config) string {
 }
 
 // timerMaxDelay is the longest time (ms) that a message may be put off.
-func (c *Config) timerMaxDelay() int64 { return span(c.TimerMaxDelaySec, time.Second).Milliseconds() }
+func (c *Config) timerMaxDelay() int64 {
+	return compat.Span(c.TimerMaxDelaySec, time.Second).Milliseconds()
+}
 
 // timerRoom is what a properties text may still grow by when the message is stored again or delivered: two times and a count.
 const timerRoom = 100
@@ -181,7 +184,7 @@ func (b *Broker) startTimer() error {
 	t, err := timer.Open(timer.Options{
 		Store: b.store, Clock: b.clock, Log: b.log, Files: b.files,
 		Path:       filepath.Join(cfg.configDir(), "rocketd-timer.json"),
-		SavePeriod: millis(max(1, cfg.TimerFlushIntervalMs)),
+		SavePeriod: compat.Millis(max(1, cfg.TimerFlushIntervalMs)),
 		Delivered:  func(p *store.Put) { b.stats.put(1, 1, int64(p.Size), 0) },
 	})
 	if err != nil {

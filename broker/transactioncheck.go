@@ -7,6 +7,7 @@ import (
 	"rocketd/broker/clients"
 	"rocketd/broker/topics"
 	"rocketd/broker/transaction"
+	"rocketd/compat"
 	"rocketd/protocol"
 	"rocketd/protocol/header"
 	"rocketd/protocol/message"
@@ -21,8 +22,8 @@ func (b *Broker) checkOptions() transaction.Options {
 		Settings: func() transaction.Settings {
 			cfg := b.config()
 			return transaction.Settings{
-				Interval: millis(cfg.TransactionCheckInterval),
-				TimeOut:  millis(cfg.TransactionTimeOut),
+				Interval: compat.Millis(cfg.TransactionCheckInterval),
+				TimeOut:  compat.Millis(cfg.TransactionTimeOut),
 				CheckMax: cfg.TransactionCheckMax,
 				Reserved: cfg.ReservedTime(),
 			}

@@ -22,8 +22,3 @@ func (c Checkpoint) MinTimestamp(withIndex bool) int64 {
 	own := checkpoint{physicMsgTimestamp: c.PhysicMsgTimestamp, logicsMsgTimestamp: c.LogicsMsgTimestamp, indexMsgTimestamp: c.IndexMsgTimestamp}
 	return own.minTimestamp(withIndex)
 }
-
-// DeliverTimes is the default of Options.DeliverTime for a messageDelayLevel such as `1s 5s 10m 2h`.
-func DeliverTimes(levels string) func(level int, storeTimestamp int64) int64 {
-	return deliverTimes(levels)
-}

@@ -103,7 +103,11 @@ func Open(cfg Config, o Options) (*Store, error) {
 		o.Clock = time.Now
 	}
 	if o.DeliverTime == nil {
-		o.DeliverTime = deliverTimes(cfg.MessageDelayLevel)
+		levels, err := ParseDelayLevels(cfg.MessageDelayLevel)
+		if err != nil {
+			return nil, fmt.Errorf("store: %w", err)
+		}
+		o.DeliverTime = levels.DeliverTime
 	}
 	s := &Store{o: o, memory: totalMemory(), wake: make(chan struct{}, 1), mend: mender{wake: make(chan struct{}, 1)}}
 	s.config.Store(&cfg)

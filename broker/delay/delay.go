@@ -36,7 +36,7 @@ type Store interface {
 
 // Options is what a Delay needs.
 type Options struct {
-	Levels Levels
+	Levels store.DelayLevels
 	Store  Store
 	Clock  func() time.Time
 	Log    *slog.Logger

@@ -16,6 +16,7 @@ import (
 
 	"rocketd/compat"
 	"rocketd/protocol/message"
+	"rocketd/store"
 	"rocketd/store/commitlog"
 	"rocketd/store/doubletest"
 )
@@ -45,7 +46,7 @@ func open(t *testing.T, s *queues, path string, clock func() time.Time) *Delay {
 
 func openOn(t *testing.T, s Store, path string, clock func() time.Time) *Delay {
 	t.Helper()
-	levels, err := ParseLevels(official)
+	levels, err := store.ParseDelayLevels(store.DefaultConfig("").MessageDelayLevel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +301,7 @@ func BenchmarkDeliver(b *testing.B) {
 	for range runCount {
 		s.wait(1, time.Now().Add(-time.Second), "0123456789", properties("T", 0))
 	}
-	levels, _ := ParseLevels(official)
+	levels, _ := store.ParseDelayLevels(store.DefaultConfig("").MessageDelayLevel)
 	d := &Delay{o: Options{Levels: levels, Store: s, Clock: time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}}
 	l := newLevel(d, 1)
 	b.ReportAllocs()

@@ -1,6 +1,7 @@
 package delay
 
 import (
+	"log/slog"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -75,4 +76,20 @@ func TestStoreTimeAhead(t *testing.T) {
 			t.Fatalf("delivered when due: %q", got)
 		}
 	})
+}
+
+// TestLongestDelay: a message whose level is as long as there is a time for is not due now, and its due time is not too far ahead.
+func TestLongestDelay(t *testing.T) {
+	levels, err := store.ParseDelayLevels("9223372036854775s 106751991167d 1s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLevel(&Delay{o: Options{Levels: levels, Log: slog.New(slog.DiscardHandler)}}, 1)
+	now := time.UnixMilli(1_800_000_000_000)
+	for n := 1; n <= 2; n++ {
+		l.n = n
+		if got := l.countdown(now, levels.DeliverTime(n, now.UnixMilli())); got != longestWait {
+			t.Errorf("level %d: it is due in %v", n, got)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"rocketd/compat"
 	"rocketd/protocol/message"
 	"rocketd/store"
 	"rocketd/store/commitlog"
@@ -194,7 +195,7 @@ const storeAhead = 1000
 // not have: it would be delivered at once.
 func (l *level) countdown(now time.Time, deliverTime int64) time.Duration {
 	millis := now.UnixMilli()
-	if deliverTime <= millis || deliverTime > millis+l.d.o.Levels.Delay(l.n)+storeAhead {
+	if deliverTime <= millis || deliverTime > compat.Later(compat.Later(millis, l.d.o.Levels.Delay(l.n)), storeAhead) {
 		return again
 	}
 	return min(time.UnixMilli(deliverTime).Sub(now), longestWait)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"rocketd/compat"
 	"rocketd/store"
 )
 
@@ -60,7 +61,7 @@ func (c *Checkpoints) cancelLocked(n *checkpoint) {
 
 // make makes the checkpoint of an image.
 func (c *Checkpoints) make(q *Queue, i *image) *checkpoint {
-	n := &checkpoint{queue: q, start: i.start, popTime: i.popTime, due: later(i.popTime, max(0, i.invisible)), invisible: i.invisible, acked: i.acked, heapAt: -1}
+	n := &checkpoint{queue: q, start: i.start, popTime: i.popTime, due: compat.Later(i.popTime, max(0, i.invisible)), invisible: i.invisible, acked: i.acked, heapAt: -1}
 	if len(i.offsets) > 1 || i.offsets[0] != i.start {
 		n.offsets = slices.Clone(i.offsets)
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"rocketd/compat"
 )
 
 // Reason says why a held request goes on.
@@ -338,11 +340,11 @@ func (h *Holder) watch() {
 	for {
 		var due []*Held
 		now := h.o.Clock().UnixMilli()
-		wait := forever
+		wait := compat.Forever
 		h.mu.Lock()
 		for n, ok := h.mu.due.first(); ok; n, ok = h.mu.due.first() {
 			if n.dueAt() > now {
-				wait = until(n.dueAt(), now)
+				wait = compat.Until(n.dueAt(), now)
 				break
 			}
 			why := TimedOut

@@ -3,6 +3,8 @@ package pop
 import (
 	"slices"
 	"strings"
+
+	"rocketd/compat"
 )
 
 // order is the batch of an orderly pop that is under way in one queue: the group gets no other of that queue until it
@@ -35,7 +37,7 @@ func (o *order) busyUntil(attemptId string, now int64) (until int64) {
 		}
 		at, changed := o.visible[offset]
 		if !changed {
-			at = later(o.popTime, o.invisible)
+			at = compat.Later(o.popTime, o.invisible)
 		}
 		if at > now {
 			until = max(until, at) // every one of them has to become visible

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"rocketd/compat"
 	"rocketd/store"
 )
 
@@ -17,11 +18,11 @@ const takingPause = 10 * time.Millisecond
 func (c *Checkpoints) revive() {
 	defer c.wg.Done()
 	for {
-		wait := forever
+		wait := compat.Forever
 		c.mu.Lock()
 		n, ok := c.mu.due.first()
 		if ok {
-			wait = until(n.due, c.now())
+			wait = compat.Until(n.due, c.now())
 		}
 		switch {
 		case wait > 0 || !ok:

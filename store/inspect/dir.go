@@ -85,7 +85,11 @@ func (d *Dir) open() (err error) {
 			return errors.New("a commit log in several folders is not served")
 		}
 	}
-	d.deliver = store.DeliverTimes(levels)
+	l, err := store.ParseDelayLevels(levels)
+	if err != nil {
+		return err
+	}
+	d.deliver = l.DeliverTime
 	names, err := d.fs.List(d.o.Root)
 	if err != nil {
 		return err

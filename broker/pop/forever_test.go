@@ -6,28 +6,6 @@ import (
 	"time"
 )
 
-func TestMoments(t *testing.T) {
-	const last = math.MaxInt64
-	for _, c := range []struct{ at, millis, want int64 }{
-		{1000, 500, 1500}, {1000, 0, 1000}, {1000, -500, 500}, {1000, last, last}, {last, 1, last}, {math.MinInt64, last, -1},
-	} {
-		if got := later(c.at, c.millis); got != c.want {
-			t.Errorf("%d ms after %d: %d, want %d", c.millis, c.at, got, c.want)
-		}
-	}
-	for _, c := range []struct {
-		at, now int64
-		want    time.Duration
-	}{
-		{1500, 1000, 500 * time.Millisecond}, {1000, 1500, -500 * time.Millisecond},
-		{last, 1_800_000_000_000, 9_223_372_036_854 * time.Millisecond}, // some 292 years
-	} {
-		if got := until(c.at, c.now); got != c.want {
-			t.Errorf("from %d until %d: %v, want %v", c.now, c.at, got, c.want)
-		}
-	}
-}
-
 // A request that waits as long as there is a time for keeps nobody busy, and goes on at an arrival.
 func TestHeldForEver(t *testing.T) {
 	holding(t, 10, 10, func(h *Holder, w *waiters, hold func(string, Held) Outcome) {

@@ -3,22 +3,9 @@ package broker
 import (
 	"math"
 	"testing"
-	"time"
 
 	"rocketd/remoting/remotingtest"
 )
-
-func TestSpans(t *testing.T) {
-	const most = math.MaxInt64 / int64(time.Millisecond)
-	for n, want := range map[int64]time.Duration{
-		0: 0, 500: 500 * time.Millisecond, -5: -5 * time.Millisecond, math.MaxInt64: time.Duration(most) * time.Millisecond,
-		math.MinInt64: -time.Duration(most) * time.Millisecond, most + 1: time.Duration(most) * time.Millisecond,
-	} {
-		if got := millis(n); got != want {
-			t.Errorf("%d ms: %v, want %v", n, got, want)
-		}
-	}
-}
 
 // TestLongTimes: a broker whose file names times as long as there are numbers for starts, and serves.
 func TestLongTimes(t *testing.T) {
