@@ -137,8 +137,9 @@ func TestCrashTransactions(t *testing.T) {
 }
 
 // knownOfPops are the rules that the official server breaks after a kill, which takes its consumer offsets back, and that of its
-// checkpoints with them.
-var knownOfPops = map[Rule]bool{AckedAgain: true, TooEarly: true, CopiedTwice: true}
+// checkpoints with them. Some of what was popped then may never come again, in three minutes at least: 7 of 42,244 messages in one
+// run of several.
+var knownOfPops = map[Rule]bool{AckedAgain: true, TooEarly: true, CopiedTwice: true, Unconsumed: true}
 
 // TestCrashPops kills the broker among popped messages; the official server is 5.3.3.
 func TestCrashPops(t *testing.T) {
