@@ -12,6 +12,8 @@ import (
 
 	"github.com/cloudwego/netpoll"
 	"golang.org/x/sys/unix"
+
+	"rocketd/compat"
 )
 
 // Client dials servers by address and keeps one connection to each.
@@ -140,7 +142,7 @@ func (c *Client) peer(addr string) (*peer, error) {
 func (c *Client) dial(ctx context.Context, addr string) (*Conn, error) {
 	if c.cfg.ConnectTimeoutMillis > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.cfg.ConnectTimeoutMillis)*time.Millisecond)
+		ctx, cancel = context.WithTimeout(ctx, compat.Millis(c.cfg.ConnectTimeoutMillis))
 		defer cancel()
 	}
 	nc, err := dialSocket(ctx, addr)

@@ -3,6 +3,7 @@ package remoting
 import (
 	"time"
 
+	"rocketd/compat"
 	"rocketd/protocol"
 )
 
@@ -99,7 +100,7 @@ type limits struct {
 
 func (cfg ServerConfig) limits() limits {
 	return limits{
-		idle:         time.Duration(cfg.ServerChannelMaxIdleTimeSeconds) * time.Second,
+		idle:         compat.Span(cfg.ServerChannelMaxIdleTimeSeconds, time.Second),
 		frame:        frameLimit(cfg.FrameMaxLength),
 		unreadBusy:   cfg.UnreadBytesBusy,
 		unreadClose:  cfg.UnreadBytesClose,
@@ -110,8 +111,8 @@ func (cfg ServerConfig) limits() limits {
 		connections:  cfg.MaxConnections,
 		buffered:     cfg.MaxBufferedBytes,
 
-		frameTime:     time.Duration(cfg.FrameTimeoutMillis) * time.Millisecond,
-		handshakeTime: time.Duration(cfg.TlsHandshakeTimeoutMillis) * time.Millisecond,
+		frameTime:     compat.Millis(cfg.FrameTimeoutMillis),
+		handshakeTime: compat.Millis(cfg.TlsHandshakeTimeoutMillis),
 		handshakes:    cfg.MaxTlsHandshakes,
 	}
 }
@@ -119,7 +120,7 @@ func (cfg ServerConfig) limits() limits {
 // limits of a client's connections: a server that we called is bounded like a client that calls us.
 func (cfg ClientConfig) limits() limits {
 	l := DefaultServerConfig().limits()
-	l.idle = time.Duration(cfg.ClientChannelMaxIdleTimeSeconds) * time.Second
+	l.idle = compat.Span(cfg.ClientChannelMaxIdleTimeSeconds, time.Second)
 	l.frame = frameLimit(cfg.FrameMaxLength)
 	l.connections = 0
 	return l

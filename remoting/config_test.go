@@ -1,6 +1,7 @@
 package remoting
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -38,5 +39,26 @@ func TestDefaultLimits(t *testing.T) {
 		queuedBusy: 64 << 20, queuedClose: 256 << 20, connections: 100_000, buffered: 2 << 30, frameTime: 120 * time.Second, handshakeTime: 10 * time.Second, handshakes: 1000,
 	}); got != want {
 		t.Errorf("%+v\nwant %+v", got, want)
+	}
+}
+
+// TestLimitsOfAnySize: what a configuration file may say, however large, is no limit below nothing: connections would end at once, or
+// never. Config values of int have 64 bits.
+func TestLimitsOfAnySize(t *testing.T) {
+	for _, c := range []struct {
+		n        int
+		s, ms    time.Duration
+		ofConfig string
+	}{
+		{0, 0, 0, "no limit"},
+		{120, 120 * time.Second, 120 * time.Millisecond, "usual"},
+		{math.MaxInt, 9_223_372_036 * time.Second, 9_223_372_036_854 * time.Millisecond, "the greatest"},
+		{math.MaxInt64/1000 + 1, 9_223_372_036 * time.Second, 9_223_372_036_854 * time.Millisecond, "what goes round to near 0"},
+	} {
+		server := ServerConfig{ServerChannelMaxIdleTimeSeconds: c.n, FrameTimeoutMillis: c.n, TlsHandshakeTimeoutMillis: c.n}.limits()
+		client := ClientConfig{ClientChannelMaxIdleTimeSeconds: c.n}.limits()
+		if server.idle != c.s || server.frameTime != c.ms || server.handshakeTime != c.ms || client.idle != c.s {
+			t.Errorf("%s: %v, %v, %v, %v", c.ofConfig, server.idle, server.frameTime, server.handshakeTime, client.idle)
+		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"rocketd/compat"
 )
 
 // Check refuses what can't work, and what would be served wrongly: better no start than missed messages. Open begins
@@ -59,7 +61,7 @@ func (c *Config) Check() error {
 
 // ReservedTime is how long a file is kept: what no Duration can hold is for good, not less than nothing.
 func (c *Config) ReservedTime() time.Duration {
-	return time.Duration(min(int64(c.FileReservedTime), math.MaxInt64/int64(time.Hour))) * time.Hour
+	return compat.Span(c.FileReservedTime, time.Hour)
 }
 
 // CommitLogDir is the folder of the commit log.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"rocketd/compat"
 )
 
 // Official limits of cleaning (DefaultMessageStore and MappedFileQueue of 4.9.8).
@@ -42,7 +44,7 @@ func (s *Store) cleanLoop(stop <-chan struct{}) {
 			disk.Reset(diskCheckInterval)
 		case <-clean.C:
 			s.cleanFiles(stop)
-			clean.Reset(time.Duration(max(1, s.Config().CleanResourceInterval)) * time.Millisecond)
+			clean.Reset(compat.Millis(max(1, s.Config().CleanResourceInterval)))
 		}
 	}
 }
@@ -208,7 +210,7 @@ func pause(stop <-chan struct{}, ms int) bool {
 	if ms <= 0 {
 		return true
 	}
-	timer := time.NewTimer(time.Duration(ms) * time.Millisecond)
+	timer := time.NewTimer(compat.Millis(ms))
 	defer timer.Stop()
 	select {
 	case <-stop:

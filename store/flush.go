@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"time"
+
+	"rocketd/compat"
 )
 
 // checkpointBytes is how much log there may be behind the checkpoint: recovery after a crash dispatches that again.
@@ -15,7 +17,7 @@ func (s *Store) flushLoop(stop <-chan struct{}) {
 	failing := false
 	for {
 		cfg := s.Config()
-		timer := time.NewTimer(time.Duration(max(1, cfg.FlushIntervalConsumeQueue)) * time.Millisecond)
+		timer := time.NewTimer(compat.Millis(max(1, cfg.FlushIntervalConsumeQueue)))
 		select {
 		case <-timer.C:
 		case <-stop:
@@ -24,7 +26,7 @@ func (s *Store) flushLoop(stop <-chan struct{}) {
 		}
 		now := s.o.Clock()
 		var err error
-		if now.Sub(thorough) >= time.Duration(cfg.FlushConsumeQueueThoroughInterval)*time.Millisecond ||
+		if now.Sub(thorough) >= compat.Millis(cfg.FlushConsumeQueueThoroughInterval) ||
 			s.dispatched.Load()-tried > checkpointBytes {
 			thorough, tried = now, s.dispatched.Load()
 			err = s.saveCheckpoint()

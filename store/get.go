@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io/fs"
+	"math"
 	"slices"
 	"sync"
 
@@ -155,9 +156,13 @@ func (g *get) correct(asked, right int64) int64 {
 	return right
 }
 
-// inMemoryBytes is how far behind the log's end a record still counts as in memory.
+// inMemoryBytes is how far behind the log's end a record still counts as in memory. What no int64 can hold is the most, as in Java.
 func (s *Store) inMemoryBytes(cfg *Config) int64 {
-	return int64(float64(s.memory) * (float64(cfg.AccessMessageInMemoryMaxRatio) / 100))
+	bytes := float64(s.memory) * (float64(cfg.AccessMessageInMemoryMaxRatio) / 100)
+	if bytes >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(bytes)
 }
 
 // read reads from an offset that the queue has. It looks at the entries of one file, as the official broker does.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"rocketd/compat"
 	"rocketd/protocol/message"
 	"rocketd/store"
 	"rocketd/store/commitlog"
@@ -133,8 +134,7 @@ func immunityTime(text string) (time.Duration, bool) {
 	if err != nil || seconds == -1 {
 		return 0, false
 	}
-	const longest = 100 * 365 * 24 * 3600 // s, far from the end of a Duration
-	return time.Duration(max(-longest, min(seconds, longest))) * time.Second, true
+	return compat.Span(seconds, time.Second), true
 }
 
 // spent tells whether a half message has had as many checks as it may. The first is always given, as by 4.9.8.

@@ -2,10 +2,13 @@ package commitlog
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"rocketd/compat"
 )
 
 // pageSize is the unit of flushCommitLogLeastPages.
@@ -42,9 +45,9 @@ type pace struct {
 // SetFlush changes the flush settings of Options, with the same units; what waits for the old interval still does.
 func (l *Log) SetFlush(interval, leastPages, thoroughInterval int) {
 	l.flush.pace.Store(&pace{
-		interval: time.Duration(orDefault(interval, defaultInterval)) * time.Millisecond,
-		thorough: time.Duration(orDefault(thoroughInterval, defaultThorough)) * time.Millisecond,
-		least:    int64(leastPages) * pageSize,
+		interval: compat.Millis(orDefault(interval, defaultInterval)),
+		thorough: compat.Millis(orDefault(thoroughInterval, defaultThorough)),
+		least:    min(int64(leastPages), math.MaxInt64/pageSize) * pageSize,
 	})
 }
 

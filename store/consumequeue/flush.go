@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"sync"
 	"sync/atomic"
@@ -239,7 +240,7 @@ func (q *Queue) write(leaveSmall, leaveNew bool) (small bool, err error) {
 func (q *Queue) sync(leastPages int) (more bool, err error) {
 	q.mu.Lock()
 	from, to, epoch := q.synced, q.written, q.epoch
-	if !q.dead && to > from && (to-from)*EntrySize >= int64(leastPages)*pageSize {
+	if !q.dead && to > from && (to-from)*EntrySize >= min(int64(leastPages), math.MaxInt64/pageSize)*pageSize {
 		var unitsFrom, unitsTo int64
 		if q.ext != nil {
 			unitsFrom, unitsTo = q.ext.synced, q.ext.written
