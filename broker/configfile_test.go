@@ -78,7 +78,7 @@ namesrvAddr=a:9876;\
 	}
 }
 
-// Every key that the official classes have is a key here, with the same default; spec/broker-config.tsv.
+// Every key that the official classes have is a key here, with the same default; testdata/config-defaults.tsv has them.
 func TestOfficialDefaults(t *testing.T) {
 	data, err := os.ReadFile("testdata/config-defaults.tsv")
 	if err != nil {

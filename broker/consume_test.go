@@ -93,7 +93,7 @@ func TestLocks(t *testing.T) {
 	check(t, "broken body", b.ask(protocol.UnlockBatchMQ, nil, []byte("{")), 1, "*")
 }
 
-// TestSendBack: the way of a message that nobody can consume (spec/message-format.md section 12).
+// TestSendBack: the way of a message that nobody can consume, as AbstractSendMessageProcessor#consumerSendMsgBack of 4.9.8.
 func TestSendBack(t *testing.T) {
 	b := startPathBroker(t, func(c *Config) { c.MessageDelayLevel = "1h 1h 1h 1h 1h" })
 	b.send("T", 0, "TAGS=A", "x")

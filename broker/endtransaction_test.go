@@ -53,7 +53,7 @@ func (p *pathBroker) at(topic string, offset int64) message.Message {
 	return m
 }
 
-// TestCommit: the three records of a transaction have the form of the official broker (spec/message-format.md section 14).
+// TestCommit: the three records of a transaction have the form of the official broker, as TransactionalMessageBridge and EndTransactionProcessor of 4.9.8 make them.
 func TestCommit(t *testing.T) {
 	b := startPathBroker(t, nil)
 	b.send("TopicA", 1, "", "before")

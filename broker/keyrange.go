@@ -83,7 +83,7 @@ func checkEach(props *compat.Properties) []error {
 }
 
 func rangeText(least, most int64) string {
-	if most >= math.MaxInt32 {
+	if most == math.MaxInt64 {
 		return fmt.Sprintf("%d or more", least)
 	}
 	return fmt.Sprintf("from %d to %d", least, most)

@@ -16,7 +16,7 @@ import (
 
 var pullFields = []string{"suggestWhichBrokerId", "nextBeginOffset", "minOffset", "maxOffset"}
 
-// TestPullResults: codes, remarks and next offsets for every place of the asked offset (spec/wire.md section 9).
+// TestPullResults: codes, remarks and next offsets for every place of the asked offset, as PullMessageProcessor of 4.9.8.
 func TestPullResults(t *testing.T) {
 	b := startPathBroker(t, nil)
 	b.send("T", 0, "", "0")

@@ -15,7 +15,7 @@ func text(s string) string { return strings.NewReplacer("|", "\x02", "=", "\x01"
 // plain is the reverse of text.
 func plain(s string) string { return strings.NewReplacer("\x02", "|", "\x01", "=").Replace(s) }
 
-// TestSendText: what is stored of a producer's properties (spec/message-format.md section 4).
+// TestSendText: what is stored of a producer's properties, by SendMessageProcessor of 4.9.8.
 func TestSendText(t *testing.T) {
 	cases := []struct {
 		name, in          string
@@ -70,7 +70,7 @@ func TestTopicText(t *testing.T) {
 	}
 }
 
-// TestSentBack: the copy of a message that was sent back (spec/message-format.md section 12).
+// TestSentBack: the copy of a message that was sent back, as AbstractSendMessageProcessor#consumerSendMsgBack of 4.9.8 makes it.
 func TestSentBack(t *testing.T) {
 	levels, err := store.ParseDelayLevels("1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h")
 	if err != nil {

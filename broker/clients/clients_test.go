@@ -77,7 +77,7 @@ func TestQuarrel(t *testing.T) {
 	said("a former member's", 2)
 }
 
-// The rules of spec/wire.md section 13.
+// The rules of ConsumerManager and ConsumerGroupInfo of 4.9.8.
 func TestRegister(t *testing.T) {
 	table := NewConsumers(newClock().time, quiet, unlimited())
 	a, b := client("a"), client("b")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Hashes by hand: h = 31h + c. "TagA" is in spec/message-format.md section 7; "a" is 97; "Aa" and "BB" are
+// Hashes by hand: h = 31h + c. that of "TagA" is in consume queues of the official broker too; "a" is 97; "Aa" and "BB" are
 // the well-known pair that collides.
 const tagA, tagB, letterA, collide = 2598919, 2598920, 97, 2112
 

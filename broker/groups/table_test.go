@@ -51,7 +51,7 @@ func saved(t *testing.T, table *Table) {
 	}
 }
 
-// The reserved groups of spec/message-format.md section 9.
+// The reserved groups of SubscriptionGroupManager of 4.9.8.
 func TestSystemGroups(t *testing.T) {
 	auto := false
 	table := open(t, filepath.Join(t.TempDir(), "subscriptionGroup.json"), &auto)
@@ -88,7 +88,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The exact bytes of spec/bodies.md, in the pretty form of the file.
+// The exact bytes that the official broker writes, in the pretty form of the file.
 func TestFileBytes(t *testing.T) {
 	auto := true
 	path := filepath.Join(t.TempDir(), "config", "subscriptionGroup.json")

@@ -87,7 +87,7 @@ func TestCommitAndQuery(t *testing.T) {
 	}
 }
 
-// The exact bytes of spec/bodies.md.
+// The exact bytes that the official broker writes.
 func TestFileBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config", "consumerOffset.json")
 	table := open(t, path)

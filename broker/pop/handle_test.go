@@ -7,7 +7,7 @@ import (
 	"rocketd/protocol/message"
 )
 
-// The texts are those of spec/pop.md section 3 and of its recorded answers.
+// The texts are those that the broker of 5.3.3 answered when they were recorded, in the form of its ExtraInfoUtil.
 func TestHandle(t *testing.T) {
 	h, err := ParseHandle("3 1795977912869 8000 5 1 pop-a 0 4")
 	if want := (Handle{3, 1795977912869, 8000, 5}); err != nil || h != want {

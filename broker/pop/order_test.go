@@ -98,7 +98,7 @@ func TestOrderAfterKill(t *testing.T) {
 	})
 }
 
-// official is what the official 5.3.3 wrote for a batch of two that was acknowledged (spec/pop.md section 11).
+// official is what the official 5.3.3 wrote for a batch of two that was acknowledged, in its consumerOrderInfo.json.
 const official = `{"table":{"PT@OG1":{1:{"cm":3,"i":4000,"l":1795977922397,"o":[0,1],"oc":{0:1,1:1},"popTime":1795977922393}}}}`
 
 func TestOrderFile(t *testing.T) {

@@ -61,7 +61,7 @@ func saved(t *testing.T, table *Table) {
 	}
 }
 
-// The system topics of spec/message-format.md section 9.
+// The system topics of TopicConfigManager of 4.9.8.
 func TestSystemTopics(t *testing.T) {
 	table := open(t, filepath.Join(t.TempDir(), "topics.json"), func(o *Options) { o.System.Trace = Trace })
 	want := map[string][2]int32{ // queues, perm
@@ -112,7 +112,7 @@ func TestSystemTopicsSwitchedOff(t *testing.T) {
 	}
 }
 
-// The rules of spec/message-format.md section 11.
+// The rules of TopicConfigManager#createTopicInSendMessageMethod and #createTopicInSendMessageBackMethod of 4.9.8.
 func TestCreateBySend(t *testing.T) {
 	for _, tt := range []struct {
 		name, model string
@@ -235,7 +235,7 @@ func TestOrderFlags(t *testing.T) {
 	}
 }
 
-// The exact bytes of spec/bodies.md, with the system topics taken away.
+// The exact bytes that the official broker writes, with the system topics taken away.
 func TestFileBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config", "topics.json")
 	table := open(t, path, nil)
