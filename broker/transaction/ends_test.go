@@ -1,9 +1,14 @@
 package transaction
 
 import (
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"rocketd/protocol/message"
 	"rocketd/store"
 )
 
@@ -124,6 +129,98 @@ func TestEndsForgotten(t *testing.T) {
 	}
 	if n := len(c.ends.words); n != endBound {
 		t.Errorf("%d words are held", n)
+	}
+}
+
+// TestEndsBesideRounds: while rounds go on, each transaction is ended by its half message and, at any time, by each copy that its producer
+// is asked about. Just one of these ends is carried out, and once its op is there nobody is asked any more.
+func TestEndsBesideRounds(t *testing.T) {
+	const count = 300
+	f := newFixture(t)
+	var seconds atomic.Int64
+	f.now = func() time.Time { return f.start.Add(time.Duration(seconds.Load()) * time.Second) }
+	f.s.CheckMax = 1000
+	f.open()
+	for i := range count {
+		f.half("x", "FROM="+strconv.Itoa(i))
+	}
+	var ended [count]atomic.Int64
+	var ending sync.WaitGroup
+	end := func(first int, at int64) {
+		ending.Go(func() {
+			if f.checks.Begin(at) {
+				f.op(at)
+				ended[first].Add(1)
+			}
+		})
+	}
+	of := make([]int, count, 1<<16) // of which the half message at a place is a copy
+	for i := range of {
+		of[i] = i
+	}
+	f.checks.o.Stored = func(p *store.Put) {
+		from, _ := message.Property(p.Message.Properties, "FROM")
+		first, err := strconv.Atoi(from)
+		if err != nil {
+			t.Error(err)
+		}
+		if of = append(of, first); p.QueueOffset != int64(len(of)-1) {
+			t.Errorf("copy at %d, want %d", p.QueueOffset, len(of)-1)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for round := range 20 {
+		seconds.Add(60)
+		f.asked = nil
+		for first := range count {
+			if first%20 == round {
+				end(first, int64(first))
+			}
+		}
+		f.checks.round()
+		for _, a := range f.asked {
+			if at := a.h.TranStateTableOffset; r.IntN(8) == 0 {
+				end(of[at], at)
+			}
+		}
+	}
+	ending.Wait()
+	for first := range count {
+		if n := ended[first].Load(); n != 1 {
+			t.Errorf("transaction %d was ended %d times", first, n)
+		}
+	}
+	seconds.Add(60)
+	f.asked = nil
+	f.checks.round()
+	if len(f.asked) != 0 {
+		t.Errorf("%d are asked about in the end", len(f.asked))
+	}
+}
+
+// TestLateEndsForgotten: a transaction that was ended by a copy is known for an hour of rounds at least, and two at most; and no more of
+// them than there is room for.
+func TestLateEndsForgotten(t *testing.T) {
+	bubble(t, func(t *testing.T, f *fixture) {
+		f.run()
+		f.half("slow")
+		f.pass(61 * time.Second)
+		f.wantBegin("the answer", true, 1)
+		f.op(1)
+		f.pass(50 * time.Minute)
+		f.wantBegin("in the end, by itself", false, 0)
+		f.pass(75 * time.Minute)
+		f.wantBegin("two hours later", true, 0)
+	})
+	c := New(Options{})
+	moved := c.ends.reset()
+	for i := range int64(3 * lateBound) {
+		moved[2*i] = 2*i + 1
+		c.Begin(2 * i)
+		c.ends.unmove(2 * i)
+	}
+	if n, m := len(c.ends.late), len(c.ends.older); n > lateBound+1 || m > lateBound+1 || n+m < lateBound {
+		t.Errorf("%d and %d are held", n, m)
 	}
 }
 
