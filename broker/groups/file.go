@@ -3,7 +3,6 @@ package groups
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	"rocketd/compat"
 	"rocketd/protocol/body"
@@ -57,46 +56,18 @@ func (t *Table) Wrapper() *body.SubscriptionGroupWrapper {
 
 func (t *Table) encode() ([]byte, error) {
 	t.mu.RLock()
-	t.written = slices.Collect(maps.Keys(t.mu.fresh))
+	t.fresh.Writing()
 	t.mu.RUnlock()
 	return compat.MarshalPretty(t.Wrapper())
 }
 
 // Saved has the file written and calls done (nil: nobody waits) once every change made so far is in it, durably,
 // or with the error that keeps it from being so. It never blocks; done runs on the writer's goroutine.
-func (t *Table) Saved(done func(error)) {
-	t.saver.Changed(func(err error) {
-		if err == nil {
-			t.settle()
-		}
-		if done != nil {
-			done(err)
-		}
-	})
-}
-
-// settle notes that the text last made is durable.
-func (t *Table) settle() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, group := range t.written {
-		delete(t.mu.fresh, group)
-	}
-	t.written = nil
-	t.freshCount.Store(int32(len(t.mu.fresh)))
-}
+func (t *Table) Saved(done func(error)) { t.fresh.Saved(t.saver, done) }
 
 // Unsaved tells whether a group has been created and is perhaps not in the file yet: what depends on it must wait for Saved,
 // whoever has created it.
-func (t *Table) Unsaved(group string) bool {
-	if t.freshCount.Load() == 0 {
-		return false
-	}
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	_, fresh := t.mu.fresh[group]
-	return fresh
-}
+func (t *Table) Unsaved(group string) bool { return t.fresh.Has(group) }
 
 // Close writes the file a last time and ends its writer.
 func (t *Table) Close() error {

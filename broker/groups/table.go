@@ -66,17 +66,14 @@ type Table struct {
 		sync.RWMutex
 		groups  map[string]*Config
 		version body.DataVersion
-		fresh   map[string]struct{} // groups created and not known to be in the file
 	}
-	freshCount atomic.Int32 // len(mu.fresh)
-	written    []string     // fresh groups in the text that is being written; the saver's goroutine's
+	fresh compat.Fresh // groups created and not known to be in the file
 }
 
 // Open makes the table with the system groups and what the file holds.
 func Open(o Options) (*Table, error) {
 	t := &Table{o: o}
 	t.mu.groups = make(map[string]*Config)
-	t.mu.fresh = make(map[string]struct{})
 	for _, name := range system {
 		t.mu.groups[name] = DefaultConfig(name)
 	}
@@ -167,8 +164,7 @@ func (t *Table) Put(c *Config) error {
 
 // createLocked enters a group that is not there.
 func (t *Table) createLocked(c *Config) {
-	t.mu.fresh[c.GroupName] = struct{}{}
-	t.freshCount.Store(int32(len(t.mu.fresh)))
+	t.fresh.Add(c.GroupName)
 	t.mu.groups[c.GroupName] = c
 	t.nextLocked()
 }

@@ -130,8 +130,7 @@ func (t *Table) CreateBySendBack(topic string, queueNums, perm, sysFlag int32) (
 
 func (t *Table) createLocked(c *Config) {
 	c.TopicName = strings.Clone(c.TopicName) // it may point into a request
-	t.mu.fresh[c.TopicName] = struct{}{}
-	t.freshCount.Store(int32(len(t.mu.fresh)))
+	t.fresh.Add(c.TopicName)
 	t.set(c)
 	t.nextLocked()
 	t.changedLocked(c)

@@ -72,7 +72,7 @@ func (t *Table) Wrapper() *body.TopicConfigSerializeWrapper {
 // every handful of topics that come into being.
 func (t *Table) encode() ([]byte, error) {
 	t.mu.Lock()
-	t.written = slices.Collect(maps.Keys(t.mu.fresh))
+	t.fresh.Writing()
 	t.mu.Unlock()
 	all, version := t.All()
 	slices.SortFunc(all, func(a, b *Config) int { return strings.Compare(a.TopicName, b.TopicName) })
@@ -134,39 +134,11 @@ func appendConfig(b []byte, c *Config) ([]byte, error) {
 
 // Saved has the file written and calls done (nil: nobody waits) once every change made so far is in it, durably,
 // or with the error that keeps it from being so. It never blocks; done runs on the writer's goroutine.
-func (t *Table) Saved(done func(error)) {
-	t.saver.Changed(func(err error) {
-		if err == nil {
-			t.settle()
-		}
-		if done != nil {
-			done(err)
-		}
-	})
-}
-
-// settle notes that the text last made is durable.
-func (t *Table) settle() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, topic := range t.written {
-		delete(t.mu.fresh, topic)
-	}
-	t.written = nil
-	t.freshCount.Store(int32(len(t.mu.fresh)))
-}
+func (t *Table) Saved(done func(error)) { t.fresh.Saved(t.saver, done) }
 
 // Unsaved tells whether a topic has been created and is perhaps not in the file yet: what depends on it must wait for
 // Saved, whoever has created it.
-func (t *Table) Unsaved(topic string) bool {
-	if t.freshCount.Load() == 0 {
-		return false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	_, fresh := t.mu.fresh[topic]
-	return fresh
-}
+func (t *Table) Unsaved(topic string) bool { return t.fresh.Has(topic) }
 
 // Close writes the file a last time and ends its writer.
 func (t *Table) Close() error {

@@ -60,13 +60,11 @@ type Table struct {
 	mu struct { // changes; taken before a stripe's lock
 		sync.Mutex
 		version body.DataVersion
-		fresh   map[string]struct{} // topics created and not known to be in the file
 	}
-	freshCount atomic.Int32 // len(mu.fresh)
-	count      atomic.Int64 // topics
-	names      atomic.Int64 // bytes of their names
-	refused    atomic.Int64
-	written    []string // fresh topics in the text that is being written; the saver's goroutine's
+	fresh   compat.Fresh // topics created and not known to be in the file
+	count   atomic.Int64 // topics
+	names   atomic.Int64 // bytes of their names
+	refused atomic.Int64
 }
 
 const stripes = 32
@@ -83,7 +81,6 @@ func Open(o Options) (*Table, error) {
 	for i := range t.stripe {
 		t.stripe[i].m = make(map[string]*Config)
 	}
-	t.mu.fresh = make(map[string]struct{})
 	t.mu.version = body.DataVersion{Timestamp: o.Clock().UnixMilli()}
 	t.addSystem()
 	if err := t.load(); err != nil {
