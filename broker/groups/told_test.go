@@ -1,43 +1,20 @@
 package groups
 
 import (
-	"context"
-	"log/slog"
 	"path/filepath"
 	"testing"
+
+	"rocketd/compat/logtest"
 )
-
-// freeLog fails when the table is locked while the log is told.
-type freeLog struct {
-	slog.Handler
-	tb   testing.TB
-	free func() bool
-	said int
-}
-
-func (l *freeLog) Enabled(context.Context, slog.Level) bool { return true }
-
-func (l *freeLog) Handle(_ context.Context, r slog.Record) error {
-	if l.said++; !l.free() {
-		l.tb.Errorf("the table is locked while the log is told: %s", r.Message)
-	}
-	return nil
-}
 
 // TestLogIsToldWithoutLock: a log that is slow keeps nobody from the table.
 func TestLogIsToldWithoutLock(t *testing.T) {
 	auto := true
 	table := open(t, filepath.Join(t.TempDir(), "subscriptionGroup.json"), &auto)
-	l := &freeLog{Handler: slog.DiscardHandler, tb: t, free: func() bool {
-		free := table.mu.TryLock()
-		if free {
-			table.mu.Unlock()
-		}
-		return free
-	}}
-	table.o.Log = slog.New(l)
+	l := logtest.NewFree(t, &table.mu)
+	table.o.Log = l.Log()
 	table.Find("G")
-	if l.said != 1 {
-		t.Errorf("told %d times", l.said)
+	if len(l.Said) != 1 {
+		t.Errorf("told %q", l.Said)
 	}
 }
