@@ -38,21 +38,8 @@ const (
 var shared *target.Target
 
 func TestMain(m *testing.M) {
-	var err error
-	if shared, err = target.StartMain(target.Options{NamesrvConf: map[string]string{"orderMessageEnable": "true"},
-		Brokers: []target.BrokerOptions{{Conf: map[string]string{"enablePropertyFilter": "true"}}}}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if code != 0 {
-		fmt.Fprintln(os.Stderr, shared.LogTails(40))
-	}
-	if err := shared.Close(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(target.RunMain(m, target.Options{NamesrvConf: map[string]string{"orderMessageEnable": "true"},
+		Brokers: []target.BrokerOptions{{Conf: map[string]string{"enablePropertyFilter": "true"}}}}, func(t *target.Target) { shared = t }))
 }
 
 func official() bool { return shared.Kind == target.Official }

@@ -29,12 +29,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) (code int) {
-	var err error
-	if server, err = target.StartMain(target.Options{Brokers: []target.BrokerOptions{{Conf: map[string]string{
+	os.Exit(target.RunMain(m, target.Options{Brokers: []target.BrokerOptions{{Conf: map[string]string{
 		"transactionCheckInterval": "500", "transactionTimeOut": strconv.Itoa(checkAfter), "transactionCheckMax": "1000",
 		"enablePropertyFilter": "true", "filterDataCleanTimeSpan": "2000",
 		"storeReplyMessageEnable": "false",
@@ -42,20 +37,7 @@ func run(m *testing.M) (code int) {
 		"messageDelayLevel": "1s 2s 3s",
 		"timerWheelEnable":  "false", // 4.9 has no such key, and no timer messages
 		"enableLmq":         "true", "enableMultiDispatch": "true",
-	}}}}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() {
-		if err := server.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}()
-	if code = m.Run(); code != 0 {
-		fmt.Fprintln(os.Stderr, server.LogTails(40))
-	}
-	return code
+	}}}}, func(t *target.Target) { server = t }))
 }
 
 func official() bool { return server.Kind == target.Official }

@@ -32,26 +32,12 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "64"); err != nil {
 		panic(err)
 	}
-	var err error
-	server, err = target.StartMain(target.Options{Brokers: []target.BrokerOptions{{Name: "oracle-a", Cluster: "OracleCluster", Conf: map[string]string{
+	os.Exit(target.RunMain(m, target.Options{Brokers: []target.BrokerOptions{{Name: "oracle-a", Cluster: "OracleCluster", Conf: map[string]string{
 		"autoCreateTopicEnable": "true",
 		// What rocketd does not have yet, it refuses as an official broker that has it switched off.
 		"rejectTransactionMessage": "true",
 		"enablePropertyFilter":     "false",
-	}}}})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if code != 0 && server.Kind != target.Official { // the official log is full of what these tests provoke
-		fmt.Fprintln(os.Stderr, server.LogTails(60))
-	}
-	if err := server.Close(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
+	}}}}, func(t *target.Target) { server = t }))
 }
 
 func broker() string   { return server.Brokers[0].Addr }

@@ -28,28 +28,12 @@ var server *target.Target
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) (code int) {
 	kind, err := target.Selected5()
-	if err == nil {
-		server, err = target.StartMain(target.Options{Kind: kind})
-	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
+		os.Exit(1)
 	}
-	defer func() {
-		if err := server.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}()
-	if code = m.Run(); code != 0 {
-		fmt.Fprintln(os.Stderr, server.LogTails(40))
-	}
-	return code
+	os.Exit(target.RunMain(m, target.Options{Kind: kind}, func(t *target.Target) { server = t }))
 }
 
 // session is a client's connection to the broker, with a topic and a group of its own.

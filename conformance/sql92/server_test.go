@@ -5,7 +5,6 @@ package sql92
 import (
 	"encoding/json"
 	"flag"
-	"fmt"
 	"os"
 	"strconv"
 	"testing"
@@ -26,23 +25,9 @@ var server *target.Target
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	var err error
-	server, err = target.StartMain(target.Options{Brokers: []target.BrokerOptions{{Conf: map[string]string{
+	os.Exit(target.RunMain(m, target.Options{Brokers: []target.BrokerOptions{{Conf: map[string]string{
 		"enablePropertyFilter": "true", "filterSupportRetry": "true", "mappedFileSizeConsumeQueue": strconv.Itoa(queueFile * 20),
-	}}}})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if code != 0 {
-		fmt.Fprintln(os.Stderr, server.LogTails(60))
-	}
-	if err := server.Close(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
+	}}}}, func(t *target.Target) { server = t }))
 }
 
 // session is a connection to the broker, as one client has it.
