@@ -110,8 +110,8 @@ func (g *generous) CreateMapKeyDecoder(t reflect2.Type) jsoniter.ValDecoder {
 	return &keyDecoder{g.api, t}
 }
 
-// textOf reads the next value as text. False: it is null.
-func textOf(it *jsoniter.Iterator) (string, bool) {
+// ReadText reads the next value, of whatever type, as text. False: it is null. A value that is none becomes an error of the iterator.
+func ReadText(it *jsoniter.Iterator) (string, bool) {
 	switch it.WhatIsNext() {
 	case jsoniter.StringValue:
 		return it.ReadString(), true
@@ -133,7 +133,7 @@ func refuse(it *jsoniter.Iterator, text, want string) {
 type intDecoder int
 
 func (d intDecoder) Decode(ptr unsafe.Pointer, it *jsoniter.Iterator) {
-	text, ok := textOf(it)
+	text, ok := ReadText(it)
 	var n int64
 	if ok && text != "" && text != "null" && text != "false" {
 		var err error
@@ -168,7 +168,7 @@ func oddInt(text string, bits int) (int64, bool) {
 type floatDecoder struct{}
 
 func (floatDecoder) Decode(ptr unsafe.Pointer, it *jsoniter.Iterator) {
-	text, ok := textOf(it)
+	text, ok := ReadText(it)
 	var f float64
 	if ok && text != "" && text != "null" {
 		var err error
@@ -183,7 +183,7 @@ func (floatDecoder) Decode(ptr unsafe.Pointer, it *jsoniter.Iterator) {
 type boolDecoder struct{}
 
 func (boolDecoder) Decode(ptr unsafe.Pointer, it *jsoniter.Iterator) {
-	switch text, _ := textOf(it); strings.ToLower(text) {
+	switch text, _ := ReadText(it); strings.ToLower(text) {
 	case "true", "1", "y", "t", "yes":
 		*(*bool)(ptr) = true
 	case "false", "0", "n", "f", "no", "", "null":
@@ -196,7 +196,7 @@ func (boolDecoder) Decode(ptr unsafe.Pointer, it *jsoniter.Iterator) {
 type textDecoder struct{}
 
 func (textDecoder) Decode(ptr unsafe.Pointer, it *jsoniter.Iterator) {
-	*(*string)(ptr), _ = textOf(it)
+	*(*string)(ptr), _ = ReadText(it)
 }
 
 // keyDecoder reads a key that is the JSON text of a struct.

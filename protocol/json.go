@@ -225,11 +225,11 @@ func decodeAnyJSON(header string, c *Command) error {
 		case "version":
 			c.Version = readInt(it)
 		case "remark":
-			c.Remark, _ = readText(it)
+			c.Remark, _ = compat.ReadText(it)
 		case "language":
 			if it.WhatIsNext() == jsoniter.NumberValue {
 				c.Language = languageOf(readInt(it))
-			} else if name, ok := readText(it); ok {
+			} else if name, ok := compat.ReadText(it); ok {
 				c.Language = ParseLanguage(name)
 			}
 		case "extFields":
@@ -255,7 +255,7 @@ func readFields(it *jsoniter.Iterator, c *Command) {
 	}
 	c.HasFields = true
 	it.ReadObjectCB(func(it *jsoniter.Iterator, key string) bool {
-		if value, ok := readText(it); ok {
+		if value, ok := compat.ReadText(it); ok {
 			c.Fields = append(c.Fields, Field{key, value})
 		}
 		return it.Error == nil
@@ -266,7 +266,7 @@ func readFields(it *jsoniter.Iterator, c *Command) {
 // for 1 and 0, and 0 for null and the empty string.
 func readInt(it *jsoniter.Iterator) int32 {
 	kind := it.WhatIsNext()
-	text, ok := readText(it)
+	text, ok := compat.ReadText(it)
 	if !ok {
 		return 0
 	}
@@ -294,19 +294,6 @@ func readInt(it *jsoniter.Iterator) int32 {
 	}
 	it.ReportError("command", fmt.Sprintf("%.40q is not an int", text))
 	return 0
-}
-
-// readText reads a value of any type as text. False: it is null.
-func readText(it *jsoniter.Iterator) (string, bool) {
-	switch it.WhatIsNext() {
-	case jsoniter.StringValue:
-		return it.ReadString(), true
-	case jsoniter.NilValue:
-		it.Skip()
-		return "", false
-	default:
-		return strings.TrimSpace(string(it.SkipAndReturnBytes())), true
-	}
 }
 
 // appendJSON appends the header of c in its JSON form.
