@@ -97,19 +97,19 @@ func (v *view) property(n *node) *slot {
 }
 
 // lookUp is message.Property for a name with the separator behind it. It takes eight bytes at a time: most messages have more
-// properties than a filter names, and most of its cost is passing over them.
+// properties than a filter names, and most of its cost is passing over them. It stops at a separator only when the name's first
+// letter follows.
 func lookUp(properties, key string) (text string, there bool) {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	from, pos := -1, 0 // from: where the value begins
 	if begins(properties, 0, key) {
 		from = len(key)
 	}
-	for ; len(properties)-pos >= 8; pos += 8 {
-		w := firstEight(properties[pos:]) ^ ones*entrySeparator
-		// The highest bits of the bytes that are 0 now, and of some above such a byte.
-		for m := (w - ones) &^ w & highs; m != 0; m &= m - 1 {
+	letter := ones * uint64(key[0])
+	for ; len(properties)-pos > 8; pos += 8 {
+		m := zeroBytes(firstEight(properties[pos:])^ones*entrySeparator) & zeroBytes(firstEight(properties[pos+1:])^letter)
+		for ; m != 0; m &= m - 1 {
 			at := pos + bits.TrailingZeros64(m)/8
-			if begins(properties, at+1, key) && properties[at] == entrySeparator {
+			if properties[at] == entrySeparator && begins(properties, at+1, key) {
 				from = at + 1 + len(key) // of several the last counts
 			}
 		}
@@ -128,6 +128,12 @@ func lookUp(properties, key string) (text string, there bool) {
 	}
 	return text, true
 }
+
+// ones has a 1 in each byte.
+const ones = 0x0101010101010101
+
+// zeroBytes has the highest bit of each byte of w that is 0, and of some bytes above such a one.
+func zeroBytes(w uint64) uint64 { return (w - ones) &^ w & (ones << 7) }
 
 // entrySeparator is between the entries of a properties text.
 const entrySeparator = '\x02'
