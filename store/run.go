@@ -31,13 +31,13 @@ type run struct {
 
 // record returns the record of the n-th entry, in the memory behind the body's end; it stays there until the next is asked for.
 func (g *get) record(n int, e consumequeue.Entry) (message.Record, error) {
-	size := int64(e.Size)
-	if from := e.PhyOffset - g.run.at; from < 0 || from+size > int64(len(g.run.bytes)) {
+	from, size := e.PhyOffset-g.run.at, int64(e.Size)
+	if from < 0 || from+size > int64(len(g.run.bytes)) {
 		if err := g.readRun(n, e); err != nil {
 			return nil, err
 		}
+		from = 0
 	}
-	from := e.PhyOffset - g.run.at
 	record := message.Record(g.run.bytes[from : from+size])
 	// What lies before may be overwritten from now on; an entry that leads back there has it read again.
 	g.run.at, g.run.bytes = e.PhyOffset+size, g.run.bytes[from+size:]
@@ -46,10 +46,10 @@ func (g *get) record(n int, e consumequeue.Entry) (message.Record, error) {
 
 // readRun reads the records from the n-th entry on that lie without a gap.
 func (g *get) readRun(n int, e consumequeue.Entry) error {
-	size, room := g.plan(n, e)
+	size, all := g.plan(n, e)
 	r := &g.result
 	end := len(r.Body)
-	r.Body = growBody(r.Body, max(size, room))
+	r.Body = growBody(r.Body, all)
 	g.run.bytes = nil
 	b, err := g.s.log.Read(r.Body, e.PhyOffset, size)
 	if err != nil && size > int(e.Size) { // perhaps only a part is there

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"rocketd/compat"
 	"rocketd/protocol/body"
 	"rocketd/remoting"
 )
@@ -44,8 +45,8 @@ func (t *Consumers) Group(name string) *ConsumerGroup {
 // nothing changes.
 func (t *Consumers) Register(c Client, d *body.ConsumerData) (changed bool, err error) {
 	now := t.clock()
-	var said notes
-	defer said.write()
+	var said compat.Notes
+	defer said.Write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g := t.mu.groups[d.GroupName]
@@ -71,20 +72,20 @@ func (t *Consumers) Register(c Client, d *body.ConsumerData) (changed bool, err 
 	t.mu.byConn[c.Conn][d.GroupName] = struct{}{}
 	joined := g.join(c, d, now)
 	if joined {
-		said.add(func() {
+		said.Add(func() {
 			t.log.Info("consumer joined", "group", d.GroupName, "clientId", c.ClientId,
 				"consumeType", d.ConsumeType, "messageModel", d.MessageModel, "version", c.Version)
 		})
 	}
 	added, removed, rival := g.subscribe(c.ClientId, d.SubscriptionDataSet, now)
 	if rival != "" {
-		said.add(func() {
+		said.Add(func() {
 			t.log.Warn("members of one consumer group subscribe different topics, and take them from each other with every heartbeat",
 				"group", d.GroupName, "clientId", c.ClientId, "otherClientId", rival, "lost", removed)
 		})
 	}
 	if len(added) > 0 || len(removed) > 0 {
-		said.add(func() {
+		said.Add(func() {
 			t.log.Info("subscriptions changed", "group", d.GroupName, "clientId", c.ClientId, "added", added, "removed", removed)
 		})
 	}
@@ -95,8 +96,8 @@ func (t *Consumers) Register(c Client, d *body.ConsumerData) (changed bool, err 
 
 // Unregister takes a connection out of a group and tells whether the group was there.
 func (t *Consumers) Unregister(conn *remoting.Conn, group string) bool {
-	var said notes
-	defer said.write()
+	var said compat.Notes
+	defer said.Write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.groups[group] == nil {
@@ -108,8 +109,8 @@ func (t *Consumers) Unregister(conn *remoting.Conn, group string) bool {
 
 // OnClose takes an ended connection out of every group and returns these groups.
 func (t *Consumers) OnClose(conn *remoting.Conn) (left []string) {
-	var said notes
-	defer said.write()
+	var said compat.Notes
+	defer said.Write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for group := range t.mu.byConn[conn] {
@@ -120,7 +121,7 @@ func (t *Consumers) OnClose(conn *remoting.Conn) (left []string) {
 }
 
 // leaveLocked ends one membership; a group without members goes.
-func (t *Consumers) leaveLocked(conn *remoting.Conn, group, why string, said *notes) {
+func (t *Consumers) leaveLocked(conn *remoting.Conn, group, why string, said *compat.Notes) {
 	if of := t.mu.byConn[conn]; of != nil {
 		if delete(of, group); len(of) == 0 {
 			delete(t.mu.byConn, conn)
@@ -133,12 +134,12 @@ func (t *Consumers) leaveLocked(conn *remoting.Conn, group, why string, said *no
 	m, rest := g.leave(conn)
 	if m != nil {
 		t.memory.give(m.size)
-		said.add(func() { t.log.Info("consumer left", "group", group, "clientId", m.ClientId, "why", why) })
+		said.Add(func() { t.log.Info("consumer left", "group", group, "clientId", m.ClientId, "why", why) })
 	}
 	if rest == 0 {
 		delete(t.mu.groups, group)
 		t.memory.give(g.bytes)
-		said.add(func() { t.log.Info("consumer group has no members left", "group", group) })
+		said.Add(func() { t.log.Info("consumer group has no members left", "group", group) })
 	}
 }
 
@@ -146,8 +147,8 @@ func (t *Consumers) leaveLocked(conn *remoting.Conn, group, why string, said *no
 // the caller closes, and their groups.
 func (t *Consumers) Scan() (expired []*remoting.Conn, left []string) {
 	now := t.clock()
-	var said notes
-	defer said.write()
+	var said compat.Notes
+	defer said.Write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name, g := range t.mu.groups {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"rocketd/compat"
 	"rocketd/remoting"
 )
 
@@ -38,8 +39,8 @@ func NewProducers(clock func() time.Time, log *slog.Logger, memory *Memory) *Pro
 // Register takes one group of a client's heartbeat. The error is ErrGroups or ErrBytes; then nothing changes.
 func (t *Producers) Register(c Client, group string) error {
 	now := t.clock()
-	var said notes
-	defer said.write()
+	var said compat.Notes
+	defer said.Write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g := t.mu.groups[group]
@@ -71,7 +72,7 @@ func (t *Producers) Register(c Client, group string) error {
 		t.mu.byConn[c.Conn] = make(map[string]struct{})
 	}
 	t.mu.byConn[c.Conn][group] = struct{}{}
-	said.add(func() {
+	said.Add(func() {
 		t.log.Info("producer joined", "group", group, "clientId", c.ClientId, "version", c.Version)
 	})
 	return nil
@@ -79,11 +80,11 @@ func (t *Producers) Register(c Client, group string) error {
 
 // nameLocked gives a client id to its newest connection, but not while an open one of another account bears it: what is sent to
 // the client would go to whoever takes its name.
-func (t *Producers) nameLocked(c Client, said *notes) {
+func (t *Producers) nameLocked(c Client, said *compat.Notes) {
 	switch old := t.mu.byId[c.ClientId]; {
 	case old == c.Conn:
 	case old != nil && t.accountLocked(old) != c.AccessKey && old.Active():
-		said.add(func() {
+		said.Add(func() {
 			t.log.Debug("a client has the id of one of another account; that one keeps it", "clientId", c.ClientId, "accessKey", c.AccessKey)
 		})
 	default:
@@ -101,8 +102,8 @@ func (t *Producers) accountLocked(conn *remoting.Conn) string {
 
 // Unregister takes a connection out of a group.
 func (t *Producers) Unregister(conn *remoting.Conn, group string) {
-	var said notes
-	defer said.write()
+	var said compat.Notes
+	defer said.Write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.leaveLocked(conn, group, "unregistered", &said)
@@ -110,8 +111,8 @@ func (t *Producers) Unregister(conn *remoting.Conn, group string) {
 
 // OnClose takes an ended connection out of every group.
 func (t *Producers) OnClose(conn *remoting.Conn) {
-	var said notes
-	defer said.write()
+	var said compat.Notes
+	defer said.Write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for group := range t.mu.byConn[conn] {
@@ -121,12 +122,12 @@ func (t *Producers) OnClose(conn *remoting.Conn) {
 
 // leaveLocked ends one membership; a group without members goes, and so does a client id that no group of
 // the connection bears any more.
-func (t *Producers) leaveLocked(conn *remoting.Conn, group, why string, said *notes) {
+func (t *Producers) leaveLocked(conn *remoting.Conn, group, why string, said *compat.Notes) {
 	m := t.mu.groups[group][conn]
 	if m == nil {
 		return
 	}
-	said.add(func() { t.log.Info("producer left", "group", group, "clientId", m.ClientId, "why", why) })
+	said.Add(func() { t.log.Info("producer left", "group", group, "clientId", m.ClientId, "why", why) })
 	t.memory.give(m.size)
 	delete(t.mu.order, group)
 	if delete(t.mu.groups[group], conn); len(t.mu.groups[group]) == 0 {
@@ -156,8 +157,8 @@ func (t *Producers) forgetIdLocked(conn *remoting.Conn, id string) {
 // the caller closes.
 func (t *Producers) Scan() (expired []*remoting.Conn) {
 	now := t.clock()
-	var said notes
-	defer said.write()
+	var said compat.Notes
+	defer said.Write()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name, g := range t.mu.groups {

@@ -3,6 +3,7 @@ package filter
 import (
 	"strings"
 
+	"rocketd/compat"
 	"rocketd/protocol/body"
 )
 
@@ -14,7 +15,7 @@ type registration struct {
 	compiled map[string]outcome // by expression
 	missing  []string           // expressions to be compiled first
 	changed  bool
-	said     []func() // lines for the log, which may be slow: they are written when the lock has been left
+	said     compat.Notes
 }
 
 // take takes everything, at one moment; false: something has to be compiled first, and nothing is taken.
@@ -33,13 +34,11 @@ func (r *registration) take() bool {
 		if !c.dead() && !subscribed(r.all, topic) {
 			r.changed = true
 			t.putLocked(c.dieAt(now))
-			r.say(func() { t.o.Log.Info("consumer expression not subscribed any more", "group", r.group, "topic", topic) })
+			r.said.Add(func() { t.o.Log.Info("consumer expression not subscribed any more", "group", r.group, "topic", topic) })
 		}
 	}
 	return true
 }
-
-func (r *registration) say(line func()) { r.said = append(r.said, line) }
 
 func subscribed(all []body.SubscriptionData, topic string) bool {
 	for i := range all {
@@ -114,7 +113,7 @@ func (r *registration) oneLocked(s *body.SubscriptionData) bool {
 		BornTime: t.o.Clock().UnixMilli(), Place: t.o.Bloom.place(group, s.Topic), compiled: o.expression,
 	}
 	t.putLocked(c)
-	r.say(func() {
+	r.said.Add(func() {
 		t.o.Log.Info("consumer expression", "group", group, "topic", c.Topic, "expression", shorten(c.Expression), "version", c.Version)
 		if rest := c.compiled.Rest(); rest != "" {
 			t.o.Log.Warn("the expression of a consumer is complete before its end, perhaps by a misspelt word; what follows means nothing, as to the official broker",
@@ -126,7 +125,7 @@ func (r *registration) oneLocked(s *body.SubscriptionData) bool {
 
 // refuseLocked forgets what the group had before: its pulls are to be told.
 func (r *registration) refuseLocked(s *body.SubscriptionData, why string) bool {
-	r.say(func() {
+	r.said.Add(func() {
 		r.t.o.Log.Warn("consumer expression refused, its pulls will be", "group", r.group, "topic", s.Topic, "type", s.ExpressionType,
 			"expression", shorten(s.SubString), "reason", shorten(why))
 	})

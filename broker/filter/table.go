@@ -106,9 +106,7 @@ func (t *Table) Register(group string, all []body.SubscriptionData) {
 	if r.changed {
 		t.saver.Changed(nil)
 	}
-	for _, line := range r.said {
-		line()
-	}
+	r.said.Write()
 }
 
 // shorten bounds what a log line shows of a client's text.

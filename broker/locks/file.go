@@ -46,14 +46,9 @@ func Open(o Options) (*Table, error) {
 			return err
 		}
 		for _, l := range f.Locks {
-			g := t.mu.groups[l.Group]
-			if g == nil {
-				g = make(map[Queue]*holder)
-				t.mu.groups[l.Group] = g
-			}
-			h := g[l.MessageQueue]
+			h := t.mu.groups[l.Group][l.MessageQueue]
 			if h == nil {
-				h = t.addLocked(g, l.Group, l.MessageQueue)
+				h = t.addLocked(l.Group, l.MessageQueue)
 			}
 			h.clientId, h.since = l.ClientId, now.Add(LoadedLifetime-Lifetime)
 		}

@@ -57,13 +57,8 @@ func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweepLocked(now, sweepRun+len(queues))
-	g := t.mu.groups[group]
-	if g == nil {
-		if len(queues) == 0 || len(group) > maxName {
-			return held
-		}
-		g = make(map[Queue]*holder)
-		t.mu.groups[group] = g
+	if t.mu.groups[group] == nil && len(group) > maxName {
+		return held
 	}
 	seen := make(map[Queue]struct{}, len(queues))
 	changed := false
@@ -72,7 +67,7 @@ func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 			continue
 		}
 		seen[q] = struct{}{}
-		h := g[q]
+		h := t.mu.groups[group][q]
 		if h != nil && h.clientId != clientId && !h.dead(now) {
 			continue
 		}
@@ -80,7 +75,7 @@ func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 			if !t.roomLocked(now, clientId, q) {
 				continue
 			}
-			h = t.addLocked(g, group, q)
+			h = t.addLocked(group, q)
 		}
 		changed = changed || h.clientId != clientId
 		h.clientId, h.since = clientId, now
@@ -89,11 +84,6 @@ func (t *Table) Lock(group, clientId string, queues []Queue) []Queue {
 	}
 	if changed {
 		t.changed()
-	}
-	if len(g) == 0 {
-		delete(t.mu.groups, group)
-	} else {
-		t.mu.groups[group] = g // it may have been empty for a moment, and swept away
 	}
 	return held
 }
@@ -152,7 +142,12 @@ func (t *Table) Locked(group, clientId string, q Queue) bool {
 func (h *holder) dead(now time.Time) bool { return now.Sub(h.since) > Lifetime }
 
 // addLocked enters a lock that nobody has.
-func (t *Table) addLocked(g map[Queue]*holder, group string, q Queue) *holder {
+func (t *Table) addLocked(group string, q Queue) *holder {
+	g := t.mu.groups[group]
+	if g == nil {
+		g = make(map[Queue]*holder)
+		t.mu.groups[group] = g
+	}
 	h := &holder{group: group, queue: q}
 	h.at = t.mu.old.PushBack(h)
 	g[q] = h

@@ -71,6 +71,13 @@ func newRig(t testing.TB) *rig {
 	return &rig{queue: newStore(), t: t, files: compat.OSFiles, path: filepath.Join(t.TempDir(), "rocketd-timer.json"), clock: time.Now}
 }
 
+// lag has so many bytes of the log be in no queue yet.
+func (r *rig) lag(bytes int64) {
+	r.Lock()
+	defer r.Unlock()
+	r.Lag = bytes
+}
+
 func (r *rig) start() {
 	r.t.Helper()
 	r.timer = r.opened()

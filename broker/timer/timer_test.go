@@ -227,16 +227,11 @@ func TestRecallNotDispatched(t *testing.T) {
 		r.wait(due, "other")
 		r.start()
 		defer r.close()
-		lag := func(bytes int64) {
-			r.Lock()
-			defer r.Unlock()
-			r.Lag = bytes
-		}
-		lag(100)
+		r.lag(100)
 		pass(time.Second + 50*time.Millisecond)
 		r.check("")
 		r.recall(due, "recalled")
-		lag(0)
+		r.lag(0)
 		pass(time.Millisecond)
 		r.check("other")
 	})
@@ -258,16 +253,11 @@ func TestRecallAfterClockBack(t *testing.T) {
 		r.wait(due, "other")
 		r.timer.Arrived()
 		pass(time.Second)
-		lag := func(bytes int64) {
-			r.Lock()
-			defer r.Unlock()
-			r.Lag = bytes
-		}
-		lag(100)
+		r.lag(100)
 		pass(time.Second + 50*time.Millisecond)
 		r.check("first")
 		r.recall(due, "recalled")
-		lag(0)
+		r.lag(0)
 		pass(time.Second)
 		r.check("first other")
 	})

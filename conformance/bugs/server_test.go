@@ -129,16 +129,10 @@ func (s *server) stored(topic string, queueId int, offset, n int64) []*wire.Mess
 	return s.pull(topic, queueId, offset, "*")
 }
 
-// until calls f until it is true, and fails the test when that takes too long.
-func until(t *testing.T, what string, f func() bool) {
+// until waits for a condition.
+func until(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	every := time.NewTicker(20 * time.Millisecond)
-	defer every.Stop()
-	for deadline := time.Now().Add(patience); !f(); <-every.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %s still not: %s", patience, what)
-		}
-	}
+	wiretest.Until(t, patience, what, condition)
 }
 
 var hasIPv6 = sync.OnceValue(func() bool {

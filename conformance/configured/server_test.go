@@ -100,11 +100,5 @@ func (s *session) stored(topic string, n int64) []*wire.Message {
 // until waits for a condition.
 func until(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	every := time.NewTicker(20 * time.Millisecond)
-	defer every.Stop()
-	for end := time.Now().Add(patience); !condition(); <-every.C {
-		if time.Now().After(end) {
-			t.Fatalf("after %s still not: %s", patience, what)
-		}
-	}
+	wiretest.Until(t, patience, what, condition)
 }

@@ -149,16 +149,10 @@ func (s *server) table(code int, member string) map[string]any {
 	return m
 }
 
-// until calls f until it is true, and fails the test when that takes too long.
-func until(t *testing.T, what string, f func() bool) {
+// until waits for a condition.
+func until(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	every := time.NewTicker(50 * time.Millisecond)
-	defer every.Stop()
-	for deadline := time.Now().Add(patience); !f(); <-every.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %s still not: %s", patience, what)
-		}
-	}
+	wiretest.Until(t, patience, what, condition)
 }
 
 func millis() int64 { return time.Now().UnixMilli() }
